@@ -1,10 +1,10 @@
 #!/bin/sh
-# Runs the gate for a CI job: gate.sh FILE [OPTION...]. Writes gate.md, gate.xml, gate.json, gate.log and the raw results
-# (gate.runs) to $GATE_OUT (gate-results), in the place of those of an earlier run. Appends the summary, or the error, to
-# $GITHUB_STEP_SUMMARY where that is set. Ends with the gate's exit code.
-# $GATE_NEW: the revision to judge; $GATE_BASE: a branch, whose merge base with it is the revision to compare with.
+# Run the gate for a CI job: gate.sh FILE [OPTION...]. Writes gate.md, gate.xml, gate.json, gate.log and the raw results
+# (gate.runs) to $GATE_OUT (default: gate-results), and replaces files of an earlier run. Appends the summary, or the
+# error, to $GITHUB_STEP_SUMMARY if this variable is set. Exits with the gate's exit code, or with 2 without a summary.
+# $GATE_NEW: the revision to judge. $GATE_BASE: a branch; the merge base of both is the revision to compare with.
 set -u
-file=${1:?the name of gate.toml is missing}
+file=${1:?the path of gate.toml is missing; usage: gate.sh FILE [OPTION...]}
 shift
 out=${GATE_OUT:-gate-results}
 mkdir -p "$out" || exit 2
@@ -12,7 +12,7 @@ rm -rf "$out/gate.runs" "$out/gate.md" "$out/gate.xml" "$out/gate.json" "$out/ga
 
 gate() {
 	if ! command -v cbench >/dev/null; then
-		echo "cbench is not installed on this runner: it is not in PATH" >&2
+		echo "cbench is not installed on this runner, or its directory is not in PATH" >&2
 		return 2
 	fi
 	if [ -n "${GATE_BASE:-}" ]; then
@@ -31,10 +31,10 @@ gate "$@" 2>"$out/gate.log"
 code=$?
 cat "$out/gate.log" >&2
 if [ ! -s "$out/gate.md" ]; then
-	code=2 # 1 is a regression, and there is none without a summary
+	code=2 # 1 means a regression, which cannot be claimed without a summary
 	printf '**cbench gate: cannot judge**\n\n    %s\n' "$(tail -n 1 "$out/gate.log")" >"$out/gate.md"
 fi
-if [ ! -s "$out/gate.xml" ]; then # cbench itself was not started
+if [ ! -s "$out/gate.xml" ]; then # cbench was not started
 	message=$(tail -n 1 "$out/gate.log" | sed 's/&/\&amp;/g; s/</\&lt;/g; s/"/\&quot;/g')
 	printf '<testsuite name="cbench gate" tests="1" failures="0" errors="1" skipped="0" time="0.000">\n' >"$out/gate.xml"
 	printf '  <testcase classname="cbench.gate" name="gate"><error message="%s" /></testcase>\n</testsuite>\n' "$message" \

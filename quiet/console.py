@@ -42,7 +42,7 @@ def emit(text: str) -> None:
 
 
 def printable(text: str) -> str:
-    """The text with every control character escaped, such as \\x1b, except line breaks and tabs.
+    """The text with every control character except line breaks and tabs escaped, for example as \\x1b.
 
     A profile, a store or a recorded machine may be untrusted. The escaped characters are the control characters of ISO
     6429 and those that reorder displayed text (Unicode Standard Annex #9).
@@ -87,10 +87,13 @@ def table_html(title: str, head: Sequence[str], rows: Iterable[Sequence[object]]
 def check_savable(path: str, option: str) -> None:
     """Raise UsageError if a file cannot be written to this path; called before the work, so that no result is lost."""
     if not path:
-        raise UsageError(f"{option}: the name of a file is missing")
+        raise UsageError(f"{option}: the file name is empty; write the path of a file")
     folder = os.path.dirname(path) or "."
     if os.path.isdir(path) or not os.path.isdir(folder):
-        raise UsageError(f"{option} {path}: " + ("is a directory" if os.path.isdir(path) else f"no directory {folder}"))
+        wrong = (
+            "is a directory; name a file in it" if os.path.isdir(path) else f"no directory {folder}; create it first"
+        )
+        raise UsageError(f"{option} {path}: {wrong}")
     if not os.access(path if os.path.exists(path) else folder, os.W_OK):
         raise UsageError(f"{option} {path}: not writable")
 
@@ -98,9 +101,11 @@ def check_savable(path: str, option: str) -> None:
 def save(path: str, content: str | bytes, option: str) -> None:
     """Write a file atomically. Raises QuietError."""
     beside = f"{path}.{os.getpid()}.new"
-    temporary = path if os.path.exists(path) and not os.path.isfile(path) else beside  # keep a pipe or terminal
+    temporary = (
+        path if os.path.exists(path) and not os.path.isfile(path) else beside
+    )  # write into a pipe or terminal, do not replace it
     try:
-        # never follow a link that another user has placed there
+        # never follow a symbolic link that another user has placed at this path
         new = os.O_EXCL | os.O_NOFOLLOW if temporary == beside else 0
         fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | new, 0o666)
         with open(fd, "wb") as file:
@@ -150,7 +155,7 @@ def ended(call: Callable[[], object], name: str) -> int:
 def _open_streams() -> None:
     """Open /dev/null for stdin, stdout or stderr if the caller closed it: reads and writes then have no effect.
 
-    This occupies the descriptors 0 to 2, so that no file opened later gets one and receives the output.
+    This occupies the descriptors 0 to 2, so that no file opened later gets one of them and receives the output.
     """
     while (fd := os.open(os.devnull, os.O_RDWR)) <= 2:
         os.set_inheritable(fd, True)
@@ -162,7 +167,7 @@ def _open_streams() -> None:
 
 
 def _usage(error: Exception, name: str) -> int:
-    """Print a usage error of Typer, recognized by its methods because the class moved between versions."""
+    """Print a usage error from Typer, which is recognized by its methods because its class moved between versions."""
     if type(error).__name__ == "Abort":
         return INTERRUPTED
     words = getattr(error, "format_message", None)
@@ -182,10 +187,13 @@ def _internal(error: Exception, name: str) -> int:
     if sys.flags.dev_mode:
         raise error
     if isinstance(error, ModuleNotFoundError) and error.name in _COMPILED:
-        say(f"{name}: error: this needs the compiled modules, which are missing; run `pip install .`")
+        say(
+            f"{name}: error: this command needs the compiled modules, which are missing; run `pip install .` in the "
+            "source tree"
+        )
         return _USAGE
     what = f"{type(error).__name__}: {error}"[:200] + f" at {raised_at(error)}"
-    say(f"{name}: error: internal error: {what}; please report it (`python -X dev -m {name} ...` shows more)")
+    say(f"{name}: error: internal error: {what}; please report it (`python -X dev -m {name} ...` shows the traceback)")
     return _USAGE
 
 

@@ -18,7 +18,7 @@ _HIGHEST = 1 << 16  # far above any CONFIG_NR_CPUS; a typo must not exhaust memo
 
 @cache
 def parse(text: str) -> CpuSet:
-    """Parse a CPU list such as "0-3,8" or "0-10:2/4" (2 of every 4); "" and "(null)" are the empty set.
+    """Parse a CPU list such as "0-3,8" or "0-10:2/4" (the first 2 of every 4); "" and "(null)" are the empty set.
 
     Raises UsageError, which names the wrong part.
     """
@@ -39,17 +39,19 @@ def _part(part: str, whole: str) -> Iterable[int]:
     # str.isdecimal also accepts digits of other scripts; the kernel does not
     plain = all(n.isascii() and n.isdecimal() and len(n) < 10 for n in numbers)
     if not plain or (":" in part and not (used and group)):
-        raise UsageError(f"{whole!r} is not a CPU list: {part!r} is not a number or a range; write it like 2-3,8")
+        raise UsageError(
+            f"{whole!r} is not a CPU list: {part!r} is not a number or a range; write a list such as 2-3,8"
+        )
     low, high, width, step = (int(n) for n in numbers)
     if high < low or high >= _HIGHEST or not 0 < width <= step:
-        raise UsageError(f"{whole!r} is not a CPU list: {part!r} is not a range of CPUs; write it like 2-3,8")
+        raise UsageError(f"{whole!r} is not a CPU list: {part!r} is not a range of CPUs; write a list such as 2-3,8")
     return (cpu for cpu in range(low, high + 1) if (cpu - low) % step < width)
 
 
 def format(cpus: Iterable[int]) -> str:  # noqa: A001 - the pair of parse, always used as cpulist.format
     """Write a CPU set as the shortest list of ranges, in ascending order: {2, 3, 8} -> "2-3,8"."""
     spans = []
-    # within a range, the difference between a CPU and its position is constant
+    # within a range, the difference between a CPU and its position in the sorted list is constant
     for _, group in groupby(enumerate(sorted(set(cpus))), lambda pair: pair[1] - pair[0]):
         members = [cpu for _, cpu in group]
         spans.append(f"{members[0]}-{members[-1]}" if len(members) > 1 else str(members[0]))
@@ -66,7 +68,9 @@ def parse_mask(text: str) -> CpuSet:
     try:
         bits = int(digits or "0", 16)
     except ValueError:
-        raise UsageError(f"'{text.strip()}' is not a CPU mask") from None
+        raise UsageError(
+            f"'{text.strip()}' is not a CPU mask (hexadecimal digits in groups, such as ff,00000001)"
+        ) from None
     return frozenset(cpu for cpu in range(bits.bit_length()) if bits >> cpu & 1)
 
 

@@ -23,7 +23,7 @@ PYTHON = [path for path in NEW if path.endswith(".py")]
 
 
 def rows(package: str) -> set[str]:
-    """The rooms in the table of a package."""
+    """The directories in the table of a package."""
     table = PAGE.partition(f"| `{package}/` |")[2].partition("\n\n")[0]
     cells = [line.split("|")[1] for line in table.splitlines() if line.startswith("| `")]
     return {name for cell in cells for name in re.findall(r"`([\w.]+)`", cell)}
@@ -35,7 +35,7 @@ def test_every_named_path_exists(path: str) -> None:
 
 
 @pytest.mark.parametrize("package", ["quiet", "cbench"])
-def test_the_tables_name_exactly_the_rooms(package: str) -> None:
+def test_the_tables_name_exactly_the_directories(package: str) -> None:
     named = rows(package)
     assert named
     assert [name for name in named if not (CHECKOUT / package / name).exists()] == []

@@ -1,3 +1,3 @@
-"""`cbench ab`, which compares two or more arms in randomized blocks, with a copy of the first arm for the noise
-floor.
+"""The command `cbench ab`: it compares two or more arms in randomized blocks, and measures the noise floor with a copy
+of the first arm.
 """

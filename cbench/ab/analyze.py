@@ -1,21 +1,21 @@
-"""Analyze blocks of arms, from numbers to frozen results. Arm 0 is A, arm 1 is A', a copy of the same program.
+"""Analyze the times of arms in blocks. Arm 0 is A; arm 1 is A', a copy of the same program.
 
 Arms are compared by the logarithms of their times within blocks, so a slowdown of a whole block cancels. If two arms
 are the same program, the random order within each block makes a difference and its opposite equally likely, for any
 drift of the host and any noise: the level of the interval follows from the design, not from a model (R. A. Fisher, The
 Design of Experiments, 1935, section 21).
 
-An arm differs from A if its interval is entirely outside the floor, which is the largest difference in the interval of
-A' against A. Positions and predecessors are tested by ranks within blocks, with a separate alpha. If positions matter,
+An arm differs from A if its whole interval is beyond the floor, which is the largest difference in the interval of A'
+against A. Positions and predecessors are tested by ranks within blocks, with a separate alpha. If positions matter,
 their median effects are subtracted before arms are compared: the squares give each arm every position equally often, so
 this removes noise without shifting estimates. An arm that affects its successor never runs after itself in a block, so
-a significant effect of this kind may look like a difference between arms: the floor is then raised to the size of this
-effect.
+a significant effect of a predecessor may look like a difference between arms: the floor is then raised to the size of
+this effect.
 
 If each block measures one of several builds of every arm, blocks of one build share its layout, so their differences
 are not independent. The unit is then the layout, represented by the Hodges-Lehmann center of its blocks' differences.
-In two layouts drawn from the same distribution, the same program is as likely to be faster as slower, so the level
-holds over layouts.
+Of two layouts of the same program, drawn from the same distribution, the first is as likely to be faster as slower, so
+the level holds over layouts.
 """
 
 from __future__ import annotations
@@ -32,9 +32,7 @@ from cbench.stats.distributions import chi2_sf, student_p
 ALPHA = 0.05
 """The combined error rate of all comparisons with A."""
 FLOOR_ALPHA = 0.1
-"""The error rate of the two-sided interval of A' against A; half of this is the probability that the floor is too
-low.
-"""
+"""The error rate of the two-sided interval of A' against A; half of it is the probability that the floor is too low."""
 ORDER_ALPHA = 0.05
 """The combined error rate of the tests of positions and predecessors."""
 POWER = 0.8
@@ -60,7 +58,8 @@ class ArmShift:
 
 @dataclass(frozen=True, slots=True)
 class OrderShift:
-    """The position (from 0), or the predecessor (an arm), whose runs deviate most, and the deviation as a log ratio.
+    """The largest effect of a position or of a predecessor. `at`: the position (from 0) or the preceding arm; `shift`:
+    the effect as a log ratio.
 
     `p`: p-value for any effect of positions or predecessors; `named`: whether an effect is claimed at `alpha`.
     """
@@ -86,7 +85,7 @@ class SmallestEffect:
     units: int
 
     def units_for(self, wanted: float) -> int:
-        """The number of units that would detect `wanted`: widths shrink with the square root of their number."""
+        """The number of units that would detect `wanted`: widths shrink with the square root of the number of units."""
         return max(self.units + 1, round(self.units * (self.effect / wanted) ** 2))
 
 
@@ -126,8 +125,7 @@ class BlockAnalysis:
 
 
 def analyze(times: Rows, orders: Orders, alpha: float = ALPHA, power: float = POWER, layouts: int = 1) -> BlockAnalysis:
-    """Analyze the times of at least one block of three or more arms. Raises ValueError for fewer, and unless all times
-    are positive.
+    """Analyze the times of at least one block of three or more arms. Raises ValueError if a time is not positive.
 
     `alpha`: the error rate of all comparisons together. `power`: the probability of showing the detectable effect;
     `layouts`: the number of builds that the blocks use in turn.
@@ -162,7 +160,7 @@ def detectable(
 
 
 def fewest_layouts(arms: int) -> int:
-    """The fewest layouts that can show a difference of any arm; `arms` includes A and A'."""
+    """The smallest number of layouts that can show a difference between any arm and A; `arms` includes A and A'."""
     return max(fewest(FLOOR_ALPHA), fewest(_each(ALPHA, arms)))
 
 
@@ -203,7 +201,7 @@ def _units(logs: Rows, layouts: int) -> int:
 
 
 def _shifts(logs: Rows, alpha: float, layouts: int) -> list[Shift]:
-    """The shift of every other arm against A; all of their intervals hold together at the level 1 - `alpha`."""
+    """The shift of every other arm against A, with simultaneous intervals at the level 1 - `alpha`."""
     arms = len(logs[0])
     return [against(logs, arm, _each(alpha, arms), layouts) for arm in range(2, arms)]
 
@@ -246,7 +244,7 @@ def _residuals(logs: Rows) -> list[list[float]]:
 
 def position_effect(residuals: Rows, orders: Orders) -> OrderShift | None:
     """Friedman's test over the positions of a block (M. Friedman, J. Amer. Statist. Assoc. 32 (1937) 675-701); None if
-    there are fewer than two blocks for each arm, because the statistic is then not yet distributed as chi-squared.
+    there are fewer than two blocks for each arm, which are too few for the chi-squared approximation.
     """
     if _too_few(residuals):
         return None
@@ -299,9 +297,9 @@ def predecessor_effect(logs: Rows, orders: Orders) -> OrderShift | None:
 
 
 def carried_over(logs: Rows, orders: Orders) -> list[float]:
-    """The amount by which each arm changes the run after it. The effects of arm, position and predecessor are estimated
-    in turn, each as medians of the residuals of the others (J. W. Tukey, Exploratory Data Analysis, 1977, chapter 11:
-    median polish).
+    """The effect of each arm on the run after it. The effects of arm, position and predecessor are estimated in turn,
+    each as medians of the residuals of the others (J. W. Tukey, Exploratory Data Analysis, 1977, chapter 11: median
+    polish).
     """
     size = len(logs[0])
     left = [[row[arm] - fmean(row) for arm in order] for row, order in zip(logs, orders, strict=True)]

@@ -1,9 +1,9 @@
 """Turn arms into executable programs: find or build them, and copy A.
 
-A' is a copy of A's executable: another inode, so that its pages lie elsewhere in the page cache, under a path of the
-same length. A hard link would share the pages. The place of a program in memory, which depends even on the length of
-its name, changes its speed (T. Mytkowicz et al., "Producing wrong data without doing anything obviously wrong!", ASPLOS
-2009).
+A' is a copy of A's executable with a separate inode, so that its pages lie elsewhere in the page cache; a hard link
+would share the pages. The paths of A and A' have the same length, because even the length of a program's path shifts
+its stack and may change its speed (T. Mytkowicz et al., "Producing wrong data without doing anything obviously wrong!",
+ASPLOS 2009).
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class StagedArms:
 
 
 def stage_layouts(options: AbOptions, folder: Path, show: Show, tell: Callable[[str], None]) -> tuple[StagedArms, ...]:
-    """Stage the arms in each layout. Raises UsageError as stage() does, and if all layouts of an arm are the same
+    """Stage the arms in each layout. Raises UsageError as stage() does, and if all builds of an arm are the same
     program.
     """
     layouts = []
@@ -57,8 +57,8 @@ def stage_layouts(options: AbOptions, folder: Path, show: Show, tell: Callable[[
     for arm, digests in zip(options.arms, (first, *others), strict=True):
         if arm.is_program and len(set(digests)) < min(2, options.layouts):
             raise UsageError(
-                f"{arm.name}: all {options.layouts} builds are the same program byte for byte: does --build use "
-                f"{placeholder(options.preset)}?"
+                f"{arm.name}: all {options.layouts} builds are the same program byte for byte: pass "
+                f"{placeholder(options.preset)} to the compiler or linker in --build"
             )
     return tuple(layouts)
 
@@ -99,7 +99,7 @@ def stage(options: AbOptions, folder: Path, tell: Callable[[str], None], number:
         written.append(str(target) if arm.is_program else command.path)
     first = every[0]
     copy = replace(first, text=f"{first.text} {COPY}")
-    why = "a shell runs it"
+    why = "it runs in a shell"
     if not options.shell:
         target = folder / "copy" / Path(first.path).name
         why = _copied(Path(first.path), target)
@@ -128,13 +128,13 @@ def _copied(source: Path, target: Path) -> str:
     try:
         mode = source.stat().st_mode
         if mode & (stat.S_ISUID | stat.S_ISGID) or "security.capability" in os.listxattr(source):
-            return "a copy would lose its privileges"
+            return "a copy would lose the privileges of the program"
         target.parent.mkdir(exist_ok=True)
         target.unlink(missing_ok=True)
         shutil.copyfile(source, target)
         target.chmod(stat.S_IMODE(mode) | stat.S_IRUSR | stat.S_IXUSR)
     except OSError as error:
-        return f"it cannot be copied: {error.strerror}"
+        return f"the program cannot be copied: {error.strerror}"
     return ""
 
 

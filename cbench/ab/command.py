@@ -31,13 +31,16 @@ def ab_command(
     run: Annotated[str, typer.Option(metavar="'CMD'", help="Command to measure in each revision or environment.")] = "",
     env_file: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME=FILE", help="Variables (NAME=VALUE lines) for an arm, or for a new arm."),
+        typer.Option(metavar="NAME=FILE", help="NAME=VALUE lines for an arm's environment; a new NAME adds an arm."),
     ] = None,
     effect: Annotated[
         str, typer.Option(metavar="SHARE", help="Measure until a difference of this size can be detected.")
     ] = "1%",
     budget: Annotated[
-        float | None, typer.Option(metavar="S", help="Measure no longer than S seconds (3 s and 10 blocks per arm).")
+        float | None,
+        typer.Option(
+            metavar="S", help="Measure no longer than S seconds (default: 3 s per arm, but at least 10 blocks)."
+        ),
     ] = None,
     blocks: Annotated[
         int | None, typer.Option(metavar="N", help="Measure N blocks, each with one run of every arm.")
@@ -55,25 +58,27 @@ def ab_command(
     seed: Annotated[int, typer.Option(help="Seed of the layouts and the random orders.")] = 1,
     profile: Annotated[str, typer.Option(metavar="P", help="Measure within `quiet run --profile P`.")] = "",
     cpu: Annotated[list[str] | None, typer.Option(help="CPU to measure on, or a list like 0,2.")] = None,
-    shell: Annotated[bool, typer.Option("--shell", help="Run arms with /bin/sh; its time is included.")] = False,
+    shell: Annotated[bool, typer.Option("--shell", help="Run arms in /bin/sh; the shell's time is included.")] = False,
     prepare: Annotated[str, typer.Option(metavar="'CMD'", help="Shell command before each run of an arm.")] = "",
     ignore_failure: Annotated[
         bool, typer.Option("--ignore-failure", help="Measure arms whose exit code is not 0.")
     ] = False,
-    timeout: Annotated[float | None, typer.Option(metavar="S", help="End a run after S seconds (never).")] = None,
+    timeout: Annotated[
+        float | None, typer.Option(metavar="S", help="End a run after S seconds (default: never).")
+    ] = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="FILE", help="Store every block in this file.")
     ] = None,
     resume: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Resume an interrupted comparison; show one that has ended."),
+        typer.Option(metavar="FILE", help="Resume an interrupted comparison, or show a finished one again."),
     ] = None,
     detach: Detach = False,
     as_json: Json = False,
 ) -> None:
-    """Compare commands in random blocks, against a noise floor. A copy of the first measures the noise floor.
+    """Compare commands in random blocks, against a noise floor. A copy of the first command measures the noise floor.
 
-    Exits with 1 on a difference, and with 2 after too few blocks to compare.
+    Exits with 1 if an arm differs from the first, and with 2 if the blocks were too few to compare an arm.
     """
     from cbench.ab import run as measuring
     from cbench.ab import table

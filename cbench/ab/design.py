@@ -1,12 +1,13 @@
 """Determine the order of arms in each block, and the number of blocks.
 
 A block is one execution of every arm. The orders of successive blocks are the rows of Williams squares, so that within
-each square every arm occurs equally often at each position and after each other arm. The seed determines the assignment
-of arms and the order of rows in each square (E. J. Williams, Aust. J. Sci. Res. A 2 (1949) 149-168).
+each square every arm occurs equally often at each position and after every other arm. The seed determines the
+assignment of arms and the order of rows in each square (E. J. Williams, Aust. J. Sci. Res. A 2 (1949) 149-168).
 
 The stopping rule depends on the widths of the intervals, never on their location (Y. S. Chow, H. Robbins, "On the
 asymptotic theory of fixed-width sequential confidence intervals for the mean", Ann. Math. Statist. 36 (1965) 457-462).
-A test that is repeated until it rejects has no error rate; a width says nothing about which arm is faster.
+A test that is repeated until it rejects exceeds its error rate; the width of an interval does not depend on which arm
+is faster.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ FEWEST = 10
 GROWTH = 1.25
 """The factor between the numbers of blocks at successive checks."""
 BLOCKS, EFFECT, BUDGET = "blocks", "effect", "budget"
-"""The reason why a measurement ended: the requested blocks are done, the effect is detectable, or time is up."""
+"""The reasons why a measurement ends: the requested blocks are done, the effect is detectable, or time is up."""
 
 
 def order_of(block: int, arms: int, seed: int) -> tuple[int, ...]:
@@ -52,7 +53,7 @@ class StoppingRule:
 
     @property
     def first_look(self) -> int:
-        """The number of blocks at the first check; enough for each layout."""
+        """The number of blocks at the first check, with at least one for each layout."""
         return whole_squares(max(FEWEST, self.layouts), self.arms)
 
     def next_look(self, blocks: int) -> int:
@@ -60,8 +61,8 @@ class StoppingRule:
         return whole_squares(int(GROWTH * blocks) + 1, self.arms)
 
     def over(self, blocks: int, spent_s: float) -> str:
-        """The reason why no further block may begin, "" if another one may. `spent_s`: the duration of the blocks so
-        far in seconds.
+        """The reason why no further block may begin, "" if one may. `spent_s`: the duration of the blocks so far in
+        seconds.
         """
         if self.blocks is not None and blocks >= self.blocks:
             return BLOCKS
@@ -73,5 +74,5 @@ class StoppingRule:
         return ""
 
     def enough(self, detectable: SmallestEffect | None) -> bool:
-        """Whether the effect would be detected if measurement stopped here."""
+        """Whether the effect is detectable with the blocks so far; False if a number of blocks is requested."""
         return self.blocks is None and detectable is not None and detectable.effect <= self.effect

@@ -1,6 +1,6 @@
 """Draw the random values of each build's layout from a seed, and pass these values to the build command.
 
-`cbench layout` measures the effect of layouts; `cbench ab` and `cbench gate` use them as blocks.
+`cbench layout` measures the effect of layouts; `cbench ab` and `cbench gate` measure each block in the next layout.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from quiet import UsageError
 PROGRAM, SEED, LAYOUT, OBJECTS, ARM = "{program}", "{seed}", "{layout}", "{objects}", "{arm}"
 MOST_LAYOUTS = 200
 LONGEST_PADDING = 4096
-"""The most bytes added to the environment: one page, because the stack's place within a page repeats after that."""
+"""The size of the environment grows by less than this many bytes: one page, after which the stack's offset repeats."""
 ALIGNMENTS = (1, 2, 4, 8, 16, 32, 64, 128)
 FREE, ENVIRONMENT, LINK_ORDER = "free", "environment", "link-order"
 PRESETS = {
-    "alignment": "-falign-functions, -falign-loops and -falign-jumps in {layout}, of gcc or clang",
-    "lld": "the order of all sections by lld, in {layout}; compile with -ffunction-sections",
-    "mold": "the same by mold",
-    "go": "the order of functions by Go's linker, in {layout}",
+    "alignment": "-falign-functions, -falign-loops and -falign-jumps of gcc or clang, in {layout}",
+    "lld": "the order of all sections, by options of lld in {layout}; compile with -ffunction-sections",
+    "mold": "the order of all sections, by options of mold in {layout}; compile with -ffunction-sections",
+    "go": "the order of functions, by an option of Go's linker in {layout}",
     LINK_ORDER: "the order of --objects, in {objects}",
     ENVIRONMENT: "the size of the environment, which moves the stack; nothing is built",
     FREE: "whatever the build command does with {seed}",
@@ -87,7 +87,7 @@ def build_program(command: str, text: str, folder: str, target: Path) -> None:
     except CommandError as error:
         raise UsageError(f"--build ({text}): {error}") from None
     if not os.access(target, os.X_OK):
-        raise UsageError(f"--build ({text}): wrote no executable file {PROGRAM}")
+        raise UsageError(f"--build ({text}): wrote no executable file to {PROGRAM}")
 
 
 def _flags(preset: str, seed: int, stream: Stream) -> str:

@@ -22,8 +22,8 @@ COPY = "(copy)"
 
 @dataclass(frozen=True, slots=True)
 class Arm:
-    """One program to compare. `name`: the arm's name; `text`: its command; `revision`: the commit from which the arm is
-    built, "" for none.
+    """One program to compare. `text`: its command; `revision`: the commit from which the arm is built, "" for none;
+    `environment`: the variables that the arm gets in addition to the environment of cbench.
     """
 
     name: str
@@ -41,10 +41,10 @@ class Arm:
 class AbOptions:
     """The programs to compare, and the measuring time. All other arms are compared with the first one.
 
-    `folder`: the working directory of commands; `repository`: the repository of revisions; `prefix`: the directory
-    within it. `effect`: a share. `budget`: measuring time in seconds, None for the time that hyperfine takes. `blocks`:
-    None continues until the effect is detectable. `layouts`: number of builds per arm, which the blocks use in turn;
-    `preset`: the properties that vary between builds.
+    `folder`: the working directory of commands; `repository`: the repository of revisions; `prefix`: the path of
+    `folder` in the repository. `effect`: a share. `budget`: the time limit for measuring in seconds, None for 3 s per
+    arm, as in hyperfine. `blocks`: None measures until the effect is detectable or the budget is spent. `layouts`:
+    number of builds per arm, which the blocks use in turn; `preset`: the properties that vary between builds.
     """
 
     arms: tuple[Arm, ...]
@@ -112,9 +112,14 @@ def ab_options(
         found.append(Arm(name, run, commit_of(repository, revision)))
     found = _with_environments(found, environments, run)
     if base.build and not any(arm.revision or arm.is_program for arm in found):
-        raise UsageError(f"--build is for revisions (--revision NAME=REV) and for arms with {PROGRAM} in their command")
+        raise UsageError(
+            f"--build applies only to revisions (--revision NAME=REV) and to arms with {PROGRAM} in their command: "
+            "add one, or omit --build"
+        )
     if run and not revisions and not environments:
-        raise UsageError("--run is for --revision and --env-file; write commands after --, or as --arm NAME=CMD")
+        raise UsageError(
+            "--run applies only to --revision and --env-file; write commands after --, or as --arm NAME=CMD"
+        )
     options = replace(base, arms=tuple(found), repository=repository, prefix=prefix, effect=_share(effect))
     check(options)
     return options
@@ -130,7 +135,9 @@ def check(options: AbOptions) -> None:
     for name in names:
         if printable(name) != name or "\n" in name or "\t" in name:
             raise UsageError(f"{one_line(name)}: an arm's name cannot contain control characters; use --arm NAME=CMD")
-        if names.count(name) > 1 or name.endswith(COPY):
+        if name.endswith(COPY):
+            raise UsageError(f"{name}: names that end with {COPY} are reserved; rename the arm with --arm NAME=CMD")
+        if names.count(name) > 1:
             raise UsageError(f"{name}: two arms have this name; rename one with --arm NAME=CMD")
     for arm in options.arms:
         split_command(arm.text, options.shell, arm.name)
@@ -148,12 +155,14 @@ def check(options: AbOptions) -> None:
 
 def _check_build(options: AbOptions) -> None:
     if any(arm.is_program for arm in options.arms) and PROGRAM not in options.build:
-        raise UsageError(f"--build has no {PROGRAM}: the path of the executable that it has to write for each arm")
+        raise UsageError(
+            f"--build has no {PROGRAM}: use it as the path of the executable that the command writes for each arm"
+        )
     if options.preset not in FOR_ARMS:
         raise UsageError(f"--preset {options.preset!r}: must be one of {', '.join(FOR_ARMS)}")
     if options.layouts == 1:
         if options.preset != FREE:
-            raise UsageError("--preset: needs layouts, the number of builds that differ by it")
+            raise UsageError("--preset: has no effect unless layouts, the number of builds of each arm, is above 1")
         return
     fewest = fewest_layouts(len(options.arms) + 1)
     if not fewest <= options.layouts <= MOST_LAYOUTS:
@@ -162,7 +171,9 @@ def _check_build(options: AbOptions) -> None:
             f"to {MOST_LAYOUTS}"
         )
     if options.blocks is not None and options.blocks < options.layouts:
-        raise UsageError(f"--layouts {options.layouts}: more than --blocks {options.blocks}; a block has one layout")
+        raise UsageError(
+            f"--layouts {options.layouts}: more than --blocks {options.blocks}, but each block measures only one layout"
+        )
     for arm in options.arms:
         if not arm.revision and not arm.is_program:
             raise UsageError(f"--layouts: {arm.name} is not built; use a revision, or {PROGRAM} in its command")
@@ -192,11 +203,11 @@ def _with_environments(arms: Sequence[Arm], texts: Sequence[str], run: str) -> l
         name, file = _named(text, "--env-file", "FILE")
         if name not in found and not run:
             raise UsageError(
-                f"--env-file {text!r}: no arm is named {name!r}; give the command of new ones with --run CMD"
+                f"--env-file {text!r}: no arm is named {name!r}; give the command of a new arm with --run CMD"
             )
         arm = found.get(name, Arm(name, run))
         if arm.environment:
-            raise UsageError(f"--env-file {text!r}: {name!r} already has a file")
+            raise UsageError(f"--env-file {text!r}: arm {name!r} already has a file; merge the two files")
         found[name] = Arm(arm.name, arm.text, arm.revision, environment_of(Path(file)))
     return list(found.values())
 
@@ -212,14 +223,14 @@ def environment_of(path: Path) -> tuple[tuple[str, str], ...]:
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"{path}: {getattr(error, 'strerror', None) or 'not UTF-8 text'}") from None
     if lines is None:
-        raise UsageError(f"{path}: no such file")
+        raise UsageError(f"{path}: {'not a regular file' if path.exists() else 'no such file'}")
     variables: dict[str, str] = {}
     for number, line in enumerate(lines, 1):
         if not line.strip() or line.lstrip().startswith("#"):
             continue
         name, equals, value = line.strip().partition("=")
         if not equals or not VARIABLE.fullmatch(name) or "\0" in value:
-            raise UsageError(f"{path}:{number}: {line.strip()[:60]!r} is not NAME=VALUE")
+            raise UsageError(f"{path}:{number}: {line.strip()[:60]!r} is not of the form NAME=VALUE")
         variables[name] = value
     return tuple(variables.items())
 

@@ -18,10 +18,11 @@ from cbench.results import LEFT_OUT
 
 @dataclass(frozen=True, slots=True)
 class ArmComparison:
-    """The ratio of an arm's time to the baseline's, with an interval; all intervals hold together at 95 %.
+    """The ratio of an arm's time to the baseline's, with an interval; the intervals of all arms hold simultaneously at
+    95 %.
 
-    `outcome`: faster, slower, within the floor, no difference shown, or too few blocks; `interval` is None for the
-    last.
+    `outcome`: faster, slower, within the floor, no difference shown, or too few blocks. `interval`: None if there are
+    too few blocks.
     """
 
     arm: str
@@ -37,8 +38,8 @@ class NoiseFloor:
     """The ratio of the time of the baseline's copy to the baseline's time.
 
     `bound`: the share by which the same program may differ from itself here. `raised_by_predecessor`: the bound is the
-    effect of the predecessor, because it exceeds the difference of the copy. `why`: the reason why the baseline itself
-    serves as its copy.
+    effect of the predecessor, because this effect exceeds the difference between the copy and the baseline. `why`: the
+    reason why the baseline itself serves as its copy.
     """
 
     bound: float
@@ -52,7 +53,7 @@ class NoiseFloor:
 
 @dataclass(frozen=True, slots=True)
 class OrderEffect:
-    """The effect of one position in the block (from 1) or one preceding arm: time relative to all other runs.
+    """The effect of a position in the block (from 1) or of a preceding arm. `ratio`: time relative to all other runs.
 
     `p`: p-value for any effect of positions or predecessors; `matters`: `p` is at most `alpha`.
     """
@@ -68,12 +69,12 @@ class OrderEffect:
 class AbResult:
     """The whole result of `cbench ab`.
 
-    `arms`: the baseline, its copy, then the others, in the format of `cbench run -- CMD`. `layouts`: measured builds
-    per arm; `distinct_builds`: the number of different builds, byte for byte, of the arm with the fewest. `ended`:
-    blocks, effect or budget. `detectable`: the share by which an arm would have to differ to be detected with
-    probability 0.8. `blocks_needed`, or `layouts_needed` with as many blocks each, and `budget_needed_s`: the
-    requirements for detecting `effect`; None if it is already detectable, or if more would not help. Times are in ns
-    unless the name gives another unit.
+    `arms`: the baseline, its copy, then the other arms, in the format of `cbench run -- CMD`. `layouts`: measured
+    builds per arm; `distinct_builds`: the number of different builds, byte for byte, of the arm with the fewest.
+    `ended`: blocks, effect or budget. `detectable`: the share by which an arm would have to differ to be detected with
+    probability 0.8. `blocks_needed`, or `layouts_needed` with the present number of blocks per layout, and
+    `budget_needed_s`: the requirements for detecting `effect`; None if it is already detectable, or if more would not
+    help. Times are in ns unless the name gives another unit.
     """
 
     counter: Counter
@@ -125,8 +126,8 @@ def ab_result(
     ended: str,
     seconds: float,
 ) -> AbResult:
-    """The result with all figures. `distinct`: the number of different builds of each arm; `seconds`: the duration of
-    all blocks.
+    """The result with all figures. `distinct`: the number of different builds of the arm with the fewest; `seconds`:
+    the duration of all blocks.
     """
     arms = tuple(replace(each, ratio=None) for each in measured.results)
     names = [each.workload for each in arms]

@@ -21,7 +21,7 @@ BUILT = "built"
 
 def repository_of(folder: str) -> tuple[str, str]:
     """The top of the working tree that contains this directory, and the directory's path in the tree. Raises UsageError
-    outside a tree.
+    outside a working tree.
     """
     return _git(folder, "rev-parse", "--show-toplevel"), _git(folder, "rev-parse", "--show-prefix")
 
@@ -49,7 +49,7 @@ def checked_out(
     _git(repository, "clone", "--quiet", "--shared", "--no-checkout", ".", str(tree))
     _git(str(tree), "checkout", "--quiet", "--detach", commit)
     if not where.is_dir():
-        raise UsageError(f"revision {commit[:12]} has no directory {prefix}")
+        raise UsageError(f"revision {commit[:12]} has no directory {prefix}: run cbench in a directory that it has")
     if build:
         try:
             run_checked(build, str(where), environment, BUILD_S, bound=True)
@@ -60,7 +60,7 @@ def checked_out(
 
 
 def _git(folder: str, *arguments: str) -> str:
-    """Run git and return its output. Raises UsageError with the last line of its output if it fails."""
+    """Run git and return its output. Raises UsageError with the last line of git's error output if git fails."""
     git = {
         name: value for name, value in os.environ.items() if name not in ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE")
     }

@@ -1,5 +1,5 @@
 """Measure arms in blocks until the stopping rule applies. Each block is stored, and a resumed comparison continues with
-the next one.
+the next block.
 """
 
 from __future__ import annotations

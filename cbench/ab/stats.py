@@ -24,7 +24,9 @@ STEP = 1e-12
 
 @dataclass(frozen=True, slots=True)
 class Shift:
-    """`value` lies in [`low`, `high`] at `level`. `attained`: False if there are too few differences for this level."""
+    """An estimate and its interval at `level`. `attained`: False if there are too few differences for the requested
+    level.
+    """
 
     value: float
     low: float

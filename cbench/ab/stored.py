@@ -22,9 +22,10 @@ from cbench.store.store import Store
 from quiet import UsageError
 
 BLOCK, POSITION = "block", "position"
-"""The names under which each trial's block and position (from 0) are stored; also LAYOUT if builds vary."""
+"""The names under which each trial's block and position (from 0) are stored. If builds vary, LAYOUT is stored as well.
+"""
 ENDED = "blocks_end"
-"""The name of the fact that a series has after its last trial."""
+"""The name of the fact that is stored when a measurement ends."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,7 +104,7 @@ def read(path: Path) -> StoredBlocks:
         _check(trials, options.layouts)
         end = last.facts.get(ENDED)
         if end and not (trials[0] and 0 < end["seconds"] <= MOST_SECONDS):
-            raise ValueError("its end cannot be read")
+            raise ValueError("the stored end is invalid")
         session = StoredSession(
             Counter(**last.facts["counter"]),
             HostFacts(**last.run.host),
@@ -138,7 +139,7 @@ def place(block: int, position: int, layouts: int) -> dict[str, int]:
 
 
 def _check(trials: Sequence[Sequence[Trial]], layouts: int) -> None:
-    """Raises ValueError if these are not whole blocks."""
+    """Raises ValueError if these are not whole blocks with times above 0."""
     for number, block in enumerate(zip(*trials, strict=True)):
         ordered = sorted(block, key=lambda trial: trial.counts[POSITION])
         if any(place(number, at, layouts).items() - trial.counts.items() for at, trial in enumerate(ordered)):
@@ -231,5 +232,5 @@ def unchanged(
     for command, was, now in zip(commands, before.digests, digests, strict=False):
         if was and was != now:  # the run may have been killed before anything was built
             raise UsageError(
-                f"{path}: {command.text}: not the program that the comparison started with; start a new one"
+                f"{path}: {command.text}: not the program that the comparison started with; start a new comparison"
             )

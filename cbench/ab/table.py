@@ -1,4 +1,4 @@
-"""Format a comparison as text: one sentence for each arm, then its limitations."""
+"""Format a comparison as text: the verdicts, the medians, the noise floor and the next step."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MANY_TIMES = 10
 
 
 def result(report: AbResult) -> None:
-    """Print a comparison: two lines for each arm, and at most six others."""
+    """Print a comparison: a verdict for each arm but the first, a median for each arm, and at most six other lines."""
     console = table_console(120)
     for at, line in enumerate(lines(report)):
         style = "bold" if at < len(report.comparisons) else ""
@@ -29,7 +29,11 @@ def lines(report: AbResult) -> list[str]:
     found = [_compared(each, report) for each in report.comparisons]
     found += [_arm(each) for at, each in enumerate(report.arms) if at != 1]
     if report.varied:
-        same = "" if report.distinct_builds >= report.layouts else f" ({report.distinct_builds} differ by their bytes)"
+        same = (
+            ""
+            if report.distinct_builds >= report.layouts
+            else f" (at least {report.distinct_builds} distinct programs)"
+        )
         found.append(f"layouts: {report.layouts} builds of each arm{same}; the interval is over layouts")
     found.append(_floor(report))
     found += _order(report)
@@ -75,7 +79,7 @@ def _order(report: AbResult) -> list[str]:
     found = []
     position, predecessor = report.position, report.predecessor
     if position is None or predecessor is None:
-        return ["order: too few blocks to test it"]
+        return ["order: too few blocks to test its effect"]
     if position.matters:
         found.append(
             f"order: runs at position {position.at} of {len(report.arms)} are {_effect(position)}; each arm takes each "
@@ -97,7 +101,7 @@ def _next(report: AbResult) -> list[str]:
         return []
     if report.floor.interval is None or report.detectable is None:
         return ["allow more time with --budget S, or more blocks with --blocks N"]
-    wanted, quieter = f"{100 * report.effect:g} %", "a quieter host lowers it: --profile bench"
+    wanted, quieter = f"{100 * report.effect:g} %", "a quieter host lowers the floor: --profile bench"
     if report.blocks_needed:
         blocks, seconds = about(report.blocks_needed), about(report.budget_needed_s or 0)
         line = f"detecting {wanted} takes about {blocks:,} blocks: --budget {seconds}"

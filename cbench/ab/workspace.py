@@ -48,7 +48,7 @@ def workspace(store: Path | None, resumed: bool) -> Iterator[Path]:
             f"{error.filename or folder}: {error.strerror}; set XDG_CACHE_HOME to another directory"
         ) from None
     if held is None:
-        raise Refused(f"{store}: another process is measuring this comparison")
+        raise Refused(f"{store}: another process is measuring this comparison; wait until it ends")
     try:
         if not resumed:
             _empty(folder)

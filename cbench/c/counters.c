@@ -124,7 +124,7 @@ static int event_open(uint32_t type, uint64_t config, uint64_t config1, int how,
 	attr.type = type;
 	attr.config = config;
 	attr.config1 = config1;
-	attr.pinned = group < 0; /* pins the whole group: it is never rotated, and in error if it cannot count */
+	attr.pinned = group < 0; /* pins the whole group: never rotated; reads fail if it cannot count */
 	attr.exclude_kernel = !!(how & CB_EXCLUDE_KERNEL);
 	attr.exclude_user = !!(how & CB_EXCLUDE_USER);
 	attr.exclude_hv = 1;

@@ -63,32 +63,33 @@ struct cb_view {
 
 int cb_ticks_create(cb_counter **ret);
 
-/* Chains of this length around each trial from now on, 0: none. -EINVAL: no multiple of QN_CHAIN_BODY. */
+/* Run chains of this length around each trial from now on; 0: none. -EINVAL: not a multiple of QN_CHAIN_BODY. */
 int cb_counter_chain(cb_counter *counter, uint64_t length);
 
-/* `how`: the flags above. With CB_MUST_COUNT, -ENODATA when it does not count a short loop. */
+/* `how`: the flags above. With CB_MUST_COUNT, returns -ENODATA if the event does not count a short loop. */
 int cb_perf_create(uint32_t type, uint64_t config, uint64_t config1, int how, cb_counter **ret);
 void cb_counter_destroy(cb_counter *counter);
 
 /*
- * One more event of the group. -EBUSY: the PMU has no room for it besides the
- * others; -E2BIG: too many.
+ * Add an event to the group. -EBUSY: the PMU has no counter left for it;
+ * -E2BIG: the group already has CB_MAX_OTHERS additional events.
  */
 int cb_counter_add(cb_counter *counter, uint32_t type, uint64_t config, uint64_t config1, int how);
 
 /* -EBUSY: the group is not on the PMU. -EOPNOTSUPP: there is no event at all. */
 int cb_group_read(const cb_counter *counter, struct cb_group *ret);
 
-/* -EAGAIN: user space may not read it now. */
+/* -EAGAIN: user space cannot read the event now. */
 int cb_event_view(const cb_event *event, struct cb_view *ret);
 
-/* Ticks that pass over k dependent multiplications, k = 0..63 in turn: shows the counter's step. */
+/* Measure the ticks of k dependent multiplications, for k = 0..63 in turn, to determine the step of the clock. */
 int cb_ticks_deltas(uint64_t *deltas, size_t n);
 
 /*
  * Read one leaf of CPUID on the current x86 CPU: EAX, EBX, ECX, EDX into
  * ret[0..3]. -ENOENT above the highest leaf of its range, -ENOSYS on other
- * processors. In a virtual machine each call traps: never near a timed region.
+ * processors. In a virtual machine each call traps, so do not call this near a
+ * timed region.
  */
 int cb_cpuid(uint32_t leaf, uint32_t subleaf, uint32_t *ret);
 

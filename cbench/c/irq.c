@@ -53,7 +53,7 @@ static int find_column(const char *at, const char *end, int cpu, size_t *column,
 	return found ? 0 : -ENODEV;
 }
 
-/* The count in `column`, or 0 when the line has fewer than `columns` of them. */
+/* The count in `column`, or 0 if the line has fewer than `columns` counts. */
 static uint64_t count_in(const char *at, const char *end, size_t column, size_t columns)
 {
 	uint64_t wanted = 0, value;

@@ -20,7 +20,7 @@ typedef struct cb_reading {
 	uint64_t result;
 	uint32_t flags;
 	uint64_t others[CB_MAX_OTHERS]; /* the counter's further events, in the order of cb_counter_add() */
-	uint64_t beside; /* counted during the reads of the first further event; 0 unless in user space */
+	uint64_t beside; /* counted while the first further event is read; 0 unless read in user space */
 } cb_reading;
 
 typedef struct cb_trial {
@@ -35,7 +35,7 @@ typedef struct cb_trial {
 	int64_t nivcsw;
 	int64_t minflt;
 	int64_t majflt;
-	uint32_t irq_lines; /* how many of the following pairs are used; further lines are not kept */
+	uint32_t irq_lines; /* the number of the following pairs that are used; further lines are not kept */
 	uint32_t irq_line[CB_IRQ_MAX];
 	uint64_t irq_count[CB_IRQ_MAX];
 	uint64_t others[CB_MAX_OTHERS];
@@ -59,13 +59,13 @@ int cb_trial_run(const cb_counter *counter, cb_irq_source *irqs, cb_run_fn run, 
 		 uint64_t rewarm, cb_trial *ret);
 
 /*
- * Up to `max` trials, at least one, no further one begun after `budget_ns`. *ret: how many.
- * The stack of the trials begins `stack_offset` bytes (up to 64 KiB) lower than it would.
+ * Run at least one and at most `max` trials, and begin none later than `budget_ns` after the start. *ret: the number
+ * of trials. `stack_offset`: the number of bytes (up to 64 KiB) by which the stack of the trials is shifted down.
  */
 int cb_trials_run(const cb_counter *counter, cb_irq_source *irqs, cb_run_fn run, void *state, uint64_t n,
 		  uint64_t rewarm, uint64_t budget_ns, size_t stack_offset, size_t max, cb_trial *trials, size_t *ret);
 
-/* The difference of two reads of the counter with nothing between them, n times. */
+/* Measure n times the difference between two successive reads of the counter. */
 int cb_empty_regions(const cb_counter *counter, uint64_t *values, size_t n);
 
 #endif

@@ -1,10 +1,10 @@
 /*
  * Start a program and time it.
  *
- * vfork(2): the cost of a start does not depend on how large the caller is, and
- * the child sets its own CPUs, so that the caller never has to be on them. A
- * pidfd reports the end instead of a signal: the program is then still a
- * zombie, and /proc still has its statistics.
+ * With vfork(2), the cost of a start does not depend on the size of the caller.
+ * The child sets its own CPUs, so that the caller never has to run on them. A
+ * pidfd and not a signal reports the end of the program, which is then still a
+ * zombie, so /proc still has its statistics.
  */
 #define _GNU_SOURCE
 #include "process.h"
@@ -32,8 +32,8 @@ static uint64_t now_ns(void)
 }
 
 /*
- * The child's work before it becomes the program; only async-signal-safe
- * calls, because it borrows the caller's memory.
+ * Prepare the child and execute the program. Only async-signal-safe calls are
+ * allowed, because the child borrows the caller's memory.
  */
 static int become(const char *path, char *const *argv, char *const *envp, const int *streams, const uint8_t *cpus,
 		  size_t cpus_size, const sigset_t *mask)
@@ -47,8 +47,8 @@ static int become(const char *path, char *const *argv, char *const *envp, const 
 		if (dup2(streams[i], i) < 0)
 			return errno;
 	/*
-	 * Descriptors that others have left open must not reach the program.
-	 * Old kernels reject the call; the program then inherits them.
+	 * Close descriptors that the caller has left open. Old kernels reject
+	 * the call; the program then inherits the descriptors.
 	 */
 	syscall(SYS_close_range, 3, ~0U, CLOSE_ON_EXEC);
 	if (cpus && syscall(SYS_sched_setaffinity, 0, cpus_size, cpus) < 0)
@@ -70,7 +70,7 @@ int cb_process_start(const char *path, char *const *argv, char *const *envp, con
 	memset(ret, 0, sizeof(*ret));
 	ret->pidfd = -1;
 	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before); /* no handler of the caller's may run in the child */
+	pthread_sigmask(SIG_SETMASK, &all, &before); /* no signal handler of the caller may run in the child */
 	ret->begin_ns = now_ns();
 	pid = vfork();
 	if (pid == 0) {

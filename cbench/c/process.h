@@ -11,7 +11,8 @@ typedef struct cb_process {
 	int32_t status;     /* of wait4(2), after cb_process_reap() */
 	uint64_t begin_ns;  /* CLOCK_MONOTONIC */
 	uint64_t end_ns;
-	int64_t user_us;    /* from here on from wait4(2): for the program and the children that it has waited for */
+	/* The following fields are from wait4(2), for the program and the children that it waited for. */
+	int64_t user_us;
 	int64_t system_us;
 	int64_t voluntary;  /* context switches */
 	int64_t involuntary;
@@ -20,21 +21,21 @@ typedef struct cb_process {
 } cb_process;
 
 /*
- * Execute `path` in a new session, with these three files as its standard
- * streams; it is killed when the calling thread ends. `cpus`: a bit for each
- * CPU that it may use, NULL for the caller's CPUs. Returns 0, or a negative
- * errno, including failures in the child.
+ * Execute `path` in a new session, with the three descriptors in `streams` as
+ * its standard streams; it is killed when the calling thread ends. `cpus`: a
+ * bit for each CPU that it may use, NULL for the caller's CPUs. Returns 0 or a
+ * negative errno, also for failures in the child.
  */
 int cb_process_start(const char *path, char *const *argv, char *const *envp, const int *streams, const uint8_t *cpus,
 		     size_t cpus_size, cb_process *ret);
 
 /*
  * Wait at most this long for the program's end: 1 if it has ended, 0 if not,
- * -EINTR if a signal arrived. It stays a zombie.
+ * -EINTR if a signal arrived. The program stays a zombie.
  */
 int cb_process_wait(cb_process *process, int timeout_ms);
 
-/* Collect its status and resource usage; blocks until it has ended. */
+/* Collect the program's exit status and resource usage; blocks until it has ended. */
 int cb_process_reap(cb_process *process);
 
 #endif

@@ -6,8 +6,8 @@
  * lfence in place of cpuid, which a hypervisor would trap; on arm64 an isb
  * holds a system register read in its place (Arm ARM, DDI 0487).
  *
- * `index` is counted as in struct perf_event_mmap_page: 0 is "not on the PMU".
- *   x86    index - 1 is what rdpmc takes (fixed counters carry bit 30)
+ * `index` is the field of struct perf_event_mmap_page; 0 means "not on the PMU".
+ *   x86    index - 1 is the operand of rdpmc (fixed counters have bit 30 set)
  *   arm64  1..31 is PMEVCNTR<index - 1>_EL0, 32 is the cycle counter
  */
 #ifndef CB_READS_H
@@ -40,7 +40,7 @@ static inline uint64_t cb_pmc_now(uint32_t index)
 	return (uint64_t)high << 32 | low;
 }
 
-/* rdpmc takes any index that the kernel hands out. */
+/* rdpmc accepts every index that the kernel provides. */
 static inline int cb_pmc_readable(uint32_t index)
 {
 	return index != 0;
@@ -62,7 +62,7 @@ static inline uint64_t cb_ticks_now(void)
 	return value;
 }
 
-/* The number of an event counter is part of the instruction. Outside of the region of cycles, for it is long. */
+/* The instruction contains the number of an event counter. Not inlined: too long for the timed region of cycles. */
 __attribute__((__noinline__, __unused__)) static uint64_t cb_pmevcntr_now(uint32_t index)
 {
 	uint64_t value = 0;
@@ -123,7 +123,7 @@ static inline int cb_pmc_readable(uint32_t index)
 }
 
 #else
-#error "cbench knows the counters of x86-64 and arm64 only"
+#error "cbench supports only the counters of x86-64 and arm64"
 #endif
 
 #endif

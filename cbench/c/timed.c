@@ -1,13 +1,13 @@
 /*
  * The timed region.
  *
- * The function is called through a pointer that the compiler cannot see
- * through, with barriers on both sides: nothing is hoisted out of the region
- * and nothing is moved into it. The event that gives the trial's number is read
- * last before the call and first after it. The first further event is read next
- * to it, because it shows whether the kernel ran in between, and the counter
- * itself is read once more around that: these reads reveal an interrupt that
- * falls between them and is not part of the trial.
+ * The function is called through a pointer that the compiler cannot resolve,
+ * with barriers on both sides, so that no code is moved out of the region or
+ * into it. The main event, which gives the trial's number, is read last before
+ * the call and first after it. The adjacent reads are those of the first
+ * further event, which shows whether the kernel ran in between. The main event
+ * is also read outside these two reads: its count between the outer and the
+ * inner read reveals an interrupt that occurred there, outside the trial.
  */
 #include "measure.h"
 
@@ -57,7 +57,7 @@ __attribute__((noinline)) static int timed_ticks(const cb_counter *counter, cb_r
 	return 0;
 }
 
-/* The count between two raw reads of one stint on the CPU, modulo the counter's width. */
+/* The count between two raw reads without rescheduling in between, modulo the counter's width. */
 static uint64_t raw_difference(uint64_t start, uint64_t stop, uint16_t width)
 {
 	return width && width < 64 ? (stop - start) & ((1ull << width) - 1) : stop - start;

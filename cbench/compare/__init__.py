@@ -1,4 +1,4 @@
-"""The command `cbench compare`. `cbench.compare(...)` is in result.py."""
+"""The command `cbench compare`. The function `cbench.compare(...)` is in result.py."""
 
 from __future__ import annotations
 

@@ -24,20 +24,23 @@ Headline = Annotated[
 
 def compare_command(
     old: Annotated[str, typer.Argument(metavar="OLD", help=Side)],
-    new: Annotated[list[str], typer.Argument(metavar="NEW...", help="Further results; each is compared with OLD.")],
+    new: Annotated[
+        list[str], typer.Argument(metavar="NEW...", help="Results to compare with OLD, specified like OLD.")
+    ],
     *,
     threshold: Annotated[
         str | None,
         typer.Option(
-            metavar="SHARE", help="Ignore slowdowns below this, such as 1%, and report tests within it as the same."
+            metavar="SHARE",
+            help="Smallest relevant change, such as 1%; a test shown to change by less counts as the same.",
         ),
     ] = None,
     headline: Headline = "auto",
     level: Annotated[float, typer.Option(metavar="PERCENT", help="Level of the intervals and of all claims.")] = 95,
     clean_only: Annotated[bool, typer.Option("--clean-only", help="Leave out polluted trials.")] = False,
-    force: Annotated[bool, typer.Option("--force", help="Compare different units too, such as ticks and cycles.")] = (
-        False
-    ),
+    force: Annotated[
+        bool, typer.Option("--force", help="Also compare values in different units, such as ticks and cycles.")
+    ] = False,
     better: Annotated[
         str | None,
         typer.Option(
@@ -48,12 +51,14 @@ def compare_command(
     markdown: Annotated[
         str | None, typer.Option(metavar="FILE", help="Write a summary for a pull request to this file.")
     ] = None,
-    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="A table and a verdict for each test.")] = False,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Print a table and a verdict for each test.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Report which tests are faster, slower, or the same.
 
-    Exits with 1 on a regression, with 2 if nothing can be judged.
+    Exits with 1 on a regression, with 2 if no test can be judged.
     """
     from cbench.compare import result, table
     from cbench.compare.markdown import summary

@@ -1,4 +1,4 @@
-"""Check that both sides were measured over the same time: a change of the host between them looks like a difference."""
+"""Check that both sides were measured over the same period: otherwise a change on the host looks like a difference."""
 
 from __future__ import annotations
 

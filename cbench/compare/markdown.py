@@ -31,7 +31,7 @@ def summary(result: CompareResult) -> str:
 
 def _table(result: CompareResult, names: Sequence[str]) -> list[str]:
     lines = [
-        f"| test | outcome | change | {100 * result.level:g} % interval of each | adjusted p | n |",
+        f"| test | outcome | change | {100 * result.level:g} % interval | adjusted p | n |",
         "| --- | --- | ---: | ---: | ---: | ---: |",
     ]
     for name in names:
@@ -49,7 +49,7 @@ def _left_out(result: CompareResult) -> list[str]:
     lines = [f"- failed: {plain_text(line)}" for line in result.failed]
     lines += [f"- only in OLD: {code_span(name)}" for name in result.only_in_old]
     lines += [f"- only in NEW: {code_span(name)}" for name in result.only_in_new]
-    lines += [f"- renamed? {code_span(each.old)}, {code_span(each.new)}" for each in result.possible_renames]
+    lines += [f"- possibly renamed: {code_span(each.old)} to {code_span(each.new)}" for each in result.possible_renames]
     lines += [f"- not compared: {plain_text(why)}" for why in (*result.skipped, *result.other_units)]
     return lines + [f"- {plain_text(remark)}" for remark in (*result.remarks, *filter(None, [result.too_few]))]
 

@@ -1,4 +1,4 @@
-"""Pair the tests of two files, and reject pairs that are only similar."""
+"""Pair the tests of two files by name, and report similar names as possible renames."""
 
 from __future__ import annotations
 
@@ -91,7 +91,8 @@ def pair(first: Sequence[TestSample], second: Sequence[TestSample]) -> list[tupl
         theirs = [sample for sample in second if test in (sample.test, sample.name)]
         several = min(len(mine), len(theirs)) > 1
         fit = [(x, y) for x in mine for y in theirs if not several or (x.cpu == y.cpu and x.like(y))]
-        same = {id(each) for x, y in fit if x.unit == y.unit for each in (x, y)}  # ms with ms, where there is s too
+        # if a test has several units, pair only equal units
+        same = {id(each) for x, y in fit if x.unit == y.unit for each in (x, y)}
         pairs += [(x, y) for x, y in fit if x.unit == y.unit or not same & {id(x), id(y)}]
     matched = {sample.name for sample, _ in pairs}
     by_name = {sample.name: sample for sample in second}
@@ -110,10 +111,12 @@ def file_pairs(old: str, new: Sequence[str]) -> list[FilePair]:
         named = one and other and len(first) == len(second) == 1
         pairs = [(first[0], second[0])] if named else pair(first, second)
         if not pairs and failed and not (first and second):
-            raise UsageError(f"nothing to compare: failed: {failed[0]}")
+            raise UsageError(f"nothing to compare: all tests of a side failed: {failed[0]}")
         if not pairs:
             has = [_some([each.name for each in side], 4) for side in (first, second)]
-            raise UsageError(f"no test is in both: {old} has {has[0]}; {path} has {has[1]}")
+            raise UsageError(
+                f"no test is in both: {old} has {has[0]}; {path} has {has[1]}; select one of each with FILE:TEST"
+            )
         used = {id(sample) for each in pairs for sample in each}
         left = [tuple(sample.name for sample in side if id(sample) not in used) for side in (first, second)]
         files.append(FilePair(path, tuple(pairs), left[0], left[1], len(new) > 1, tuple(failed)))

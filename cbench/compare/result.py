@@ -31,9 +31,10 @@ class CompareResult:
     """The comparison of all tests of OLD with each NEW.
 
     `skipped`, `other_units`: tests that are not compared, with the reason. `tests`: the outcome of each test,
-    regressions first; with several NEW, a test's name ends with its file. `hosts_differ`: differences between the hosts
-    that the files report. `failed`: tests that failed in some processes, with the error. `a`, `b`: OLD and the first
-    NEW; `only_in_a`, `only_in_b`: tests that only one of these two has; `margin`: the threshold as a share.
+    regressions first; with several NEW, the name of a test ends with the file of its NEW. `hosts_differ`: differences
+    between the hosts that the files report. `failed`: tests that failed in some processes, with the error. `a`, `b`:
+    OLD and the first NEW; `only_in_a`, `only_in_b`: tests that only one of these two has; `margin`: the threshold as a
+    share.
     """
 
     a: str
@@ -134,7 +135,7 @@ def share(text: str, option: str = "--threshold") -> float:
     except ValueError:
         value = math.nan
     if not 0 < value < 1:
-        raise UsageError(f"{option} {text!r}: must be a fraction such as 1% or 0.01")
+        raise UsageError(f"{option} {text!r}: must be above 0 and below 1, such as 1% or 0.01")
     return value
 
 
@@ -168,7 +169,7 @@ def compare(
     every = [(file, x.in_unit_of(y), y.in_unit_of(x)) for file in files for x, y in file.pairs]
     fit = [(file, x, y) for file, x, y in every if force or x.like(y)]
     if not fit:
-        raise UsageError(f"{unlike(*every[0][1:])}; --force compares the numbers")
+        raise UsageError(f"{unlike(*every[0][1:])}; use --force to compare the numbers anyway")
     done, skipped = _compared_all(fit, options)
     names = numbered([file.named(pair_name(x, y)) for file, x, y, _ in done])
     tests = {

@@ -50,10 +50,10 @@ class ComparedSide:
 
 @dataclass(frozen=True, slots=True)
 class ComparedTest:
-    """A test on both sides. `by`: the unit that yields one number, always "process". `ratio`: None if A is 0.
-    `p_holm`: p corrected for all comparisons, which decides. `p_same_holm`: the corrected p for a difference beyond the
-    threshold. `measured_first`: the side that was measured before the other, None if they were interleaved or the order
-    is unknown. `new`: the file of B. `more_processes`: how to get enough processes, if there are too few.
+    """A test on both sides. `by`: the unit that yields one number, always "process". `ratio`: None if A is 0. `p_holm`:
+    p corrected for all comparisons, which determines the outcome. `p_same_holm`: the corrected p for a difference
+    beyond the threshold. `measured_first`: the side that was measured before the other, None if they were interleaved
+    or the order is unknown. `new`: the file of B. `more_processes`: how to get enough processes, if there are too few.
     """
 
     test: str
@@ -86,7 +86,7 @@ def pair_name(a: TestSample, b: TestSample) -> str:
 
 
 def unlike(a: TestSample, b: TestSample) -> str:
-    """The reason why the values of two samples are not compared: their units or counters. "" if they are."""
+    """The reason why the values of two samples are not compared: their units or counters."""
     counters = a.unit == b.unit
     first, second = (
         (f"{side.unit} by counter {side.counter}" if counters else side.unit or "an unknown unit") for side in (a, b)
@@ -101,7 +101,7 @@ def compared(a: TestSample, b: TestSample, options: CompareOptions) -> tuple[Tes
     for each in (a, b):
         values = {value for of in each.processes for value in of}
         if min(values) <= 0 and values != {0}:
-            raise UsageError(f"{a.name}: a value of {min(values):g} beside others; ratios need values above 0")
+            raise UsageError(f"{a.name}: a value of {min(values):g} among other values; ratios need values above 0")
     quantum = max(a.quantum, b.quantum)
     if options.headline == "min" and (side := next((each for each in (a, b) if each.summary), None)):
         raise UsageError(f"{side.name}: --headline min: {side.summary}")
@@ -177,8 +177,8 @@ def _steadier(a: TestSample, b: TestSample, comparison: Comparison, options: Com
     medians, lowest = ((one.spread_a or 0) / one.a + (one.spread_b or 0) / one.b for one in (comparison, floors))
     if not medians or lowest * STEADIER > medians:
         return []
-    much = f"{medians / lowest:,.0f} times less than the medians" if lowest else "not at all, unlike the medians"
-    return [f"between processes the floors differ {much}: --headline floor shows smaller differences"]
+    much = f"vary {medians / lowest:,.0f} times less than" if lowest else "do not vary, unlike"
+    return [f"the floors of the processes {much} their medians: --headline floor detects smaller differences"]
 
 
 def _clean(sample: TestSample, which: str) -> TestSample:

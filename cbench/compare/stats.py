@@ -67,10 +67,10 @@ class Comparison:
     `a`, `b`: the headlines over all processes, in the values' own unit. `spread_a`, `spread_b`: highest minus lowest
     headline of the processes, None if there is only one. `difference`: b - a if both are constant, or only one of them
     is 0, and there are enough processes to rule out chance; None otherwise. `ratio`: b / a, infinite if only a is 0.
-    `interval`: None if there is no valid interval. `detectable`: the
-    smallest relative difference that would have been detected with probability POWER, if this were the only comparison.
-    `p_same`: the result of equivalence(), None if there is no threshold. `p_holm`, `p_same_holm`: both p-values
-    corrected for all comparisons of the family; these decide.
+    `interval`: None if there is no valid interval. `detectable`: the smallest relative difference that would have been
+    detected with probability POWER, if this were the only comparison. `p_same`: the result of equivalence(), None if
+    there is no threshold. `p_holm`, `p_same_holm`: both p-values corrected for all comparisons of the family, which
+    determine the outcome.
     """
 
     headline: str
@@ -123,7 +123,7 @@ def compare_samples(
     """Compare the processes' values by a headline of HEADLINES; `quantum` is the counter's step. The values of each
     side are all 0 or all above 0.
 
-    `threshold`: the ratio up to which both count as the same, minus 1.
+    `threshold`: the largest ratio at which both sides count as the same, minus 1.
 
     Raises NoHeadline if floors are requested and a process has none.
     """
@@ -172,7 +172,8 @@ def equivalence(a: Sequence[Number], b: Sequence[Number], threshold: float) -> f
 def outcome_of(one: Comparison, p: float, p_same: float | None, alpha: float, threshold: float | None) -> str:
     """The outcome at `alpha`, by p-values that may be corrected for other comparisons.
 
-    A claim also needs its interval to agree. A difference counts only if the estimate is beyond the threshold.
+    A claim also requires that its interval agrees with the p-value. A difference counts only if the estimate is beyond
+    the threshold.
     """
     if one.difference == 0:
         return EQUAL

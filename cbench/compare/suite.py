@@ -18,7 +18,7 @@ ORDER = (SLOWER, LARGER, FASTER, SMALLER, SAME, NOT_SHOWN, CANNOT_TELL)
 FASTER_UNITS = ("cycles", CALIBRATED_UNIT, "TSC ticks", "cntvct ticks", *TIMES)
 """The units in which a smaller value is faster. In all other units, a value is only larger or smaller."""
 HIGHER, LOWER = "higher", "lower"
-"""The better direction of a metric."""
+"""The values of `better`: the direction in which a metric improves."""
 
 NO_REGRESSION, REGRESSION, NOTHING_JUDGED = 0, 1, 2
 
@@ -97,12 +97,12 @@ def worse(outcome: str, unit: str, better: str | None = None) -> bool | None:
 
 
 def counted(found: Sequence[str], alpha: float, threshold: float | None) -> str:
-    """The summary in one line: "20 tests: 1 slower, 19 same within 1 %; alpha 5 % over all (Holm)"."""
+    """The summary in one line: "20 tests: 1 slower, 19 same within 1 %; alpha 5 % over all tests (Holm)"."""
     number = Counter(found)
     within = "" if threshold is None else f" within {100 * threshold:g} %"
     parts = [f"{number[each]:,} {each}{within if each == SAME else ''}" for each in ORDER if number[each]]
     tests = f"{len(found):,} test{'' if len(found) == 1 else 's'}"
-    return f"{tests}: {', '.join(parts)}; alpha {100 * alpha:g} % over all (Holm)"
+    return f"{tests}: {', '.join(parts)}; alpha {100 * alpha:g} % over all tests (Holm)"
 
 
 def exit_code(found: Mapping[str, Sequence[str]], regressions: int) -> int:

@@ -75,8 +75,8 @@ def detailed(result: CompareResult) -> None:
 
 
 def _left_out(result: CompareResult, console: Console, before: str = "") -> None:
-    """Print `before`, then the tests that only one file has, the tests that cannot be compared, and how the hosts
-    differ.
+    """Print `before`, then the tests that only one file has, the tests that cannot be compared, and the differences
+    between the hosts.
     """
     renamed = [f"{each.old} is now {each.new}" for each in result.possible_renames]
     others = [
@@ -85,7 +85,7 @@ def _left_out(result: CompareResult, console: Console, before: str = "") -> None
         ("failed", result.failed, "; "),
         ("only in OLD", result.only_in_old, ", "),
         ("only in NEW", result.only_in_new, ", "),
-        ("renamed? (compare OLD:NAME with NEW:NAME)", renamed, "; "),
+        ("possibly renamed (compare OLD:NAME with NEW:NAME)", renamed, "; "),
         ("hosts differ", result.hosts_differ, "; "),
     ]
     for what, lines, between in others:
@@ -118,9 +118,9 @@ def _table(row: ComparedTest) -> Table:
     if row.p is not None:
         table.add_row("Mann-Whitney U", "", f"p = {row.p:.3g} ({row.p_from})")
     if row.p_holm is not None and row.p_holm != row.p:
-        table.add_row("for all comparisons", "", f"p = {row.p_holm:.3g} (Holm)")
+        table.add_row("adjusted for all comparisons", "", f"p = {row.p_holm:.3g} (Holm)")
     if row.p_same_holm is not None:
-        table.add_row("beyond the threshold", "", f"p = {row.p_same_holm:.3g}")
+        table.add_row("for a difference beyond the threshold", "", f"p = {row.p_same_holm:.3g}")
     return table
 
 

@@ -58,7 +58,9 @@ def _short(value: float, sign: str = "") -> str:
 
 
 def amount(value: float, sign: str = "") -> str:
-    """A headline as text: a whole number in full, a large number to a tenth, a small number to six digits."""
+    """A headline as text: a whole number in full, a number of at least 1,000 with one decimal, any other with six
+    digits.
+    """
     if isinstance(value, int) or (value.is_integer() and abs(value) >= 1):
         return f"{int(value):{sign},}"
     return f"{value:{sign},.1f}" if abs(value) >= 1000 else f"{value:{sign}.6g}"
@@ -94,7 +96,7 @@ def verdict(
     span = f"{percent(interval.low)} to {percent(interval.high)} at {_level(interval.level)}"
     limit = None if threshold is None else f"{_short(100 * threshold)} %"
     if comparison.outcome == outcomes.SAME:
-        apart = "" if interval.low <= 1 <= interval.high else "; a difference is shown, but lies within that"
+        apart = "" if interval.low <= 1 <= interval.high else f"; a difference is shown, but it is within {limit}"
         return f"same within {limit}: B differs from A by {percent(comparison.ratio)} ({span}){apart}"
     if comparison.outcome == outcomes.BELOW:
         return f"cannot tell: {_below(a, comparison)} ({span}), not shown to be the same within {limit}"
@@ -102,12 +104,12 @@ def verdict(
         not_same = f"; not shown to be the same within {limit}" if limit else ""
         if not interval.low <= 1 <= interval.high:
             return (
-                f"no difference shown among {comparison.family:,} comparisons: {percent(comparison.ratio)} ({span} by "
-                f"itself), p = {comparison.test.p:.2g}, after Holm {comparison.p_holm:.2g}{not_same}"
+                f"no difference shown among {comparison.family:,} comparisons: {percent(comparison.ratio)} ({span} for "
+                f"this test alone), p = {comparison.test.p:.2g}, adjusted p = {comparison.p_holm:.2g} (Holm){not_same}"
             )
         detectable = _short(100 * (comparison.detectable or 0))
-        least = f"one of {detectable} % would be detected in {POWER:.0%} of such comparisons"
-        return f"no difference shown: {percent(comparison.ratio)} ({span}), {least}{not_same}"
+        least = f"a difference of {detectable} % would be detected in {POWER:.0%} of such comparisons"
+        return f"no difference shown: {percent(comparison.ratio)} ({span}); {least}{not_same}"
     return f"B is {_words(a)[comparison.outcome]}: {percent(comparison.ratio)} ({span}){unless}"
 
 
@@ -147,7 +149,7 @@ def _exact(a: TestSample, b: TestSample, comparison: Comparison, threshold: floa
         return f"equal: {where} and in B"
     line = f"{where} and {amount(comparison.b)} in B: {amount(difference, '+')} {a.unit} ({percent(comparison.ratio)})"
     if comparison.outcome == outcomes.STEP:
-        return f"equal to one step of the counter ({max(a.quantum, b.quantum)}): {line}"
+        return f"equal to within one step of the counter ({max(a.quantum, b.quantum)}): {line}"
     if comparison.outcome == outcomes.SAME:
         return f"same within {_short(100 * (threshold or 0))} %: {line}"
     if comparison.outcome == outcomes.BELOW:
@@ -160,7 +162,7 @@ def _exact(a: TestSample, b: TestSample, comparison: Comparison, threshold: floa
 def _below(a: TestSample, comparison: Comparison) -> str:
     """A sentence about a significant difference that is below the threshold."""
     word = _words(a)[outcomes.LOWER if comparison.ratio < 1 else outcomes.HIGHER]
-    return f"B is {word}, but measured as less than the threshold: {percent(comparison.ratio)}"
+    return f"B is {word}, but the measured difference is below the threshold: {percent(comparison.ratio)}"
 
 
 def _words(sample: TestSample) -> dict[str, str]:
@@ -175,7 +177,7 @@ def notes(a: TestSample, b: TestSample, comparison: Comparison, first: str | Non
     """The notes on a comparison. `first`: the side that was measured before the other."""
     lines = []
     if not a.like(b):
-        lines.append(f"forced: {a.counter or a.unit} in A and {b.counter or b.unit} in B measure different things")
+        lines.append(f"forced: {a.counter or a.unit} in A and {b.counter or b.unit} in B measure different quantities")
     if 1 in comparison.processes:
         which = [name for name, side in (("A", a), ("B", b)) if len(side.processes) == 1]
         lines.append(
@@ -183,19 +185,19 @@ def notes(a: TestSample, b: TestSample, comparison: Comparison, first: str | Non
             "are not independent: measure with several processes"
         )
     if a.host and b.host and a.host != b.host:
-        rates = "; their ticks may be of different length" if "ticks" in a.unit else ""
+        rates = "; their ticks may differ in length" if "ticks" in a.unit else ""
         lines.append(f"different CPUs: {a.host} and {b.host}{rates}")
     if a.method and b.method and a.method != b.method:
-        lines.append(f"read differently, {a.method} in A, {b.method} in B: each value includes the cost of a read")
+        lines.append(f"the counter is read {a.method} in A and {b.method} in B: each value includes the cost of a read")
     if a.test != b.test:
         lines.append("two different tests")
     elif a.cpu is not None and b.cpu is not None and a.cpu != b.cpu:
-        lines.append(f"on CPU {a.cpu} and on CPU {b.cpu}")
+        lines.append(f"measured on CPU {a.cpu} in A and on CPU {b.cpu} in B")
     for name, side in (("A", a), ("B", b)):
         if side.summary:
             lines.append(f"{name}: {side.summary}")
         if side.cut_short:
-            lines.append(f"{name}: {side.cut_short} of {len(side.processes)} processes cut short")
+            lines.append(f"{name}: {side.cut_short} of {len(side.processes)} processes were cut short")
     if first:
         other = "B" if first == "A" else "A"
         lines.append(

@@ -15,7 +15,7 @@ def doctor_command(
     *,
     cpu: Cpu = None,
     counter: Counter = "auto",
-    quick: Annotated[bool, typer.Option("--quick", help="10 seconds instead of 60.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Measure for 10 seconds instead of 60.")] = False,
     processes: Annotated[
         int, typer.Option(metavar="N", help="Processes per side of the comparisons in the report.")
     ] = 10,

@@ -1,7 +1,7 @@
 """Find the most effective improvements on this machine, with the difference that each would make detectable.
 
-Gains are measured: all processes are compared with those that happened to be free of a disturbance, and all trials with
-the uninterrupted ones. The gain of more processes is the square root of the factor.
+Gains are measured: all processes are compared with the half that was least disturbed, and all trials with the
+uninterrupted ones. Only the gain from more processes is computed: the square root of the factor.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ SHOWN = 3
 LEAST_GAIN = 1.1
 LEAST_PROCESSES = 8
 MORE = 4
-"""Detecting half the difference takes this many times as many processes."""
+"""The factor for the number of processes that halves the detectable difference."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,12 +59,12 @@ def remedies(found: Examination, now: Detectable, seed: int, step: float = 0.0) 
         (
             "stop the programs on the other CPUs",
             visible([found.headline_of(one) for one in quieter]),
-            "from the half of the processes during which they were least busy",
+            "from the half of the processes during which the other CPUs were least busy",
         ),
         (
             f"keep CPU {threads}, the other thread of this core, idle",
             visible([found.headline_of(one) for one in alone]),
-            "from the half of the processes during which it was least busy",
+            "from the half of the processes during which that thread was least busy",
         ),
         (
             "an unshared core: no other guest or task on its other thread",
@@ -74,7 +74,7 @@ def remedies(found: Examination, now: Detectable, seed: int, step: float = 0.0) 
         (
             "a host with fewer other guests, or dedicated CPUs",
             visible([found.headline_of(one) for one in kept]),
-            "from the half of the processes from which the host stole least",
+            "from the half of the processes with the least steal time",
         ),
         (
             "compare the lowest trials: cbench compare --headline min",

@@ -166,7 +166,7 @@ def verdict(visible: Detectable, needed: int | None, measured: int) -> str:
     )
     if visible.difference > FINE:
         number = "too many" if needed is None else f"about {needed:,}"
-        line += f"; {percent(FINE)} needs {number}"
+        line += f"; {percent(FINE)} would need {number} processes"
     if measured < FEW:
         line += f"; not reliable: only {measured} of at least {FEW} processes could be measured in the available time"
     return line

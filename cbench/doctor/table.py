@@ -19,13 +19,13 @@ def report(result: DoctorResult) -> None:
     for name, text in lines(result):
         console.print(escape(f"{name:{WIDTH}}{text}"), soft_wrap=True)
     if result.remedies:
-        console.print("what would help most here:")
+        console.print("the most effective remedies here:")
     for number, remedy in enumerate(result.remedies, 1):
         text = (
             f"{number}. {remedy.remedy}: {percent(remedy.difference)}, {remedy.gain:.2g} times smaller ({remedy.how})"
         )
         console.print(escape(f"  {text}"), soft_wrap=True)
-    console.print("your own program adds noise; to see how much: cbench run -- ./mybench")
+    console.print("your own program adds noise; measure it: cbench run -- ./mybench")
 
 
 def lines(result: DoctorResult) -> list[tuple[str, str]]:
@@ -36,7 +36,7 @@ def lines(result: DoctorResult) -> list[tuple[str, str]]:
         of = "" if counter.quantum in (None, 1) else f" of {counter.quantum}"
         step = f", steps{of} ({percent(result.step_share)} of a trial)"
     visible = result.detectable
-    third = f"a third of it is detected in {percent(visible.third_found)}"
+    third = f"a third of the difference is detected in {percent(visible.third_found)} of comparisons"
     found = [
         (
             "interval",

@@ -26,7 +26,7 @@ def export_command(
         typer.Argument(
             metavar="DATA",
             help="A file of `cbench run --output`, the store of a study or a screen, or results of another benchmark "
-            "program (docs/formats.md), or a directory of them.",
+            "program (docs/formats.md), or a directory of such results.",
         ),
     ],
     *,
@@ -35,7 +35,7 @@ def export_command(
         typer.Option(
             "--format",
             metavar=_formats(),
-            help="csv, parquet: one row per trial; else another program's format.",
+            help="csv, parquet: one row per trial; markdown: one row per test; others: another program's format.",
         ),
     ],
     output: Annotated[
@@ -44,12 +44,12 @@ def export_command(
     clean_only: Annotated[bool, typer.Option("--clean-only", help="Leave out polluted trials.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Write results as a table or in another program's format. Such as pyperf, hyperfine or benchstat."""
+    """Write results as a table or in another program's format. Examples are pyperf, hyperfine and benchstat."""
     from cbench.export.export import ExportOptions, export
     from quiet import UsageError
 
     if as_json and output is None:
-        raise UsageError("--json: add --output FILE, since otherwise the data go to stdout")
+        raise UsageError("--json needs --output FILE, because the data would otherwise go to stdout")
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     result = export(ExportOptions(data, kind, output, clean_only))
     if as_json:

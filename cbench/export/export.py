@@ -77,7 +77,7 @@ EXPORTERS: tuple[Exporter, ...] = (
     MarkdownExporter(),
 )
 
-NEEDS_SAMPLES = "--format %s stores samples; use markdown, benchfmt, bencher, otava or github-action-benchmark"
+NEEDS_SAMPLES = "--format %s requires samples; use markdown, benchfmt, bencher, otava or github-action-benchmark"
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +112,7 @@ class ExportResult:
 
 
 def export(options: ExportOptions) -> ExportResult:
-    """Write the exported data to the file, or to stdout without `output`. Raises UsageError if the data cannot be
+    """Export data to the file `output`, or to stdout if `output` is None. Raises UsageError if the data cannot be
     exported.
     """
     exporter = next(each for each in EXPORTERS if each.name == options.format)
@@ -120,7 +120,9 @@ def export(options: ExportOptions) -> ExportResult:
         source = source_of(options.data, options.clean_only)
         if source.what:
             if options.clean_only:
-                raise UsageError(f"--clean-only: {source.what}'s trials are not marked clean or polluted; omit it")
+                raise UsageError(
+                    f"--clean-only: {source.what}'s trials are not marked clean or polluted; omit the option"
+                )
             if not source.trials:
                 raise UsageError(f"{source.path}: contains no trials")
         if exporter.samples and (summary := next((each for each in source.samples or () if each.summary), None)):

@@ -18,7 +18,9 @@ Cell = None | bool | int | float | str
 
 @dataclass(frozen=True, slots=True)
 class ExportTable:
-    """A store as rows, which can be read only once. `columns`: the type of each column, by pyarrow's name."""
+    """The exported data as rows, which can be iterated only once. `columns`: the type of each column, by pyarrow's
+    name.
+    """
 
     columns: dict[str, str]
     rows: Iterable[Sequence[Cell]]
@@ -73,7 +75,7 @@ def seconds(sample: TestSample, values: Iterable[Number]) -> list[Number] | None
 class Exporter:
     """One format.
 
-    To add one, write a class in a separate file and add it to export.EXPORTERS. `name`: the value of --format;
+    To add a format, write a class in a separate file and add it to export.EXPORTERS. `name`: the value of --format;
     `binary`: the output cannot be written to a terminal, so --output is required. `samples`: the format stores samples,
     so files that contain only summaries are rejected.
     """

@@ -26,7 +26,7 @@ class GithubActionExporter(Exporter):
         tests = [each for each in source.tests(clean_only) if is_rate(each.unit) == rates]
         if not tests:
             what, other = ("rates", SMALLER) if rates else ("times or sizes", BIGGER)
-            raise UsageError(f"{source.path}: no {what} in it; use --format {other}")
+            raise UsageError(f"{source.path}: contains no {what}; use --format {other}")
         return json.dumps([_entry(each) for each in tests], indent=2) + "\n"
 
 

@@ -35,8 +35,8 @@ class HyperfineExporter(Exporter):
 def _result(source: ExportSource, sample: TestSample, command: Mapping[str, Value]) -> dict[str, Value]:
     times, processes = seconds(sample, headlines(sample)), len(sample.processes)
     if times is None:
-        unit = sample.unit or "no unit"
-        raise UsageError(f"{source.path}: {sample.name}: {unit}, and hyperfine's files contain only seconds")
+        unit = f"the unit is {sample.unit}" if sample.unit else "there is no unit"
+        raise UsageError(f"{source.path}: {sample.name}: {unit}, but hyperfine's files contain only seconds")
     if processes == 1 < sample.trials:
         more = sample.more_processes.replace("{n}", "10")
         raise UsageError(

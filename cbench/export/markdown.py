@@ -11,7 +11,9 @@ HEAD = ("test", "unit", "median", "lowest", "highest", "processes", "values")
 
 
 class MarkdownExporter(Exporter):
-    """Writes a row per test: median, lowest and highest of its processes, each represented by its median."""
+    """Writes a row per test: median, lowest and highest value of its processes, with each process represented by its
+    median.
+    """
 
     name = "markdown"
 

@@ -25,13 +25,14 @@ class OtavaExporter(Exporter):
         for each in tests:
             if len(each.begun) != len(each.processes):
                 raise UsageError(
-                    f"{source.path}: {each.name}: the start time of each process is unknown, and Otava needs it"
+                    f"{source.path}: {each.name}: the start time of each process is unknown, but Otava needs it; "
+                    "use --format csv"
                 )
         counts = {len(each.processes): each.name for each in tests}
         if len(counts) > 1:
             (few, some), (many, others) = sorted(counts.items())[:2]
             had = f"{some} has {few:,} and {others} {many:,} processes"
-            raise UsageError(f"{source.path}: {had}, and Otava needs a number in each row")
+            raise UsageError(f"{source.path}: {had}, but Otava needs a number in each row")
         columns = [
             sorted(zip(each.begun, (median(values) for values in each.processes), strict=True)) for each in tests
         ]

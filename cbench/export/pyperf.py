@@ -50,7 +50,9 @@ class PyperfExporter(Exporter):
                 benchmarks.append(pyperf.Benchmark(runs))
         if not benchmarks:
             raise UsageError(
-                "no undisturbed trial to export: omit --clean-only" if clean_only else "contains no trials"
+                "no undisturbed trial to export: omit --clean-only"
+                if clean_only
+                else f"{source.path}: contains no trials"
             )
         return _dumped(pyperf, benchmarks)
 
@@ -62,14 +64,16 @@ def _dumped(pyperf: Any, benchmarks: list[Any]) -> str:
 
 
 def _of_sample(pyperf: Any, source: ExportSource, sample: TestSample) -> Any:
-    """A benchmark with a test of another program. The test's unit must be a time, bytes, or have whole numbers."""
+    """A benchmark with a test of another program. The test's unit must be a time or bytes, or all values must be whole
+    numbers.
+    """
     times = [seconds(sample, of) for of in sample.processes]
     is_time = times[0] is not None
     values = [of or own for of, own in zip(times, sample.processes, strict=True)]
     if not is_time and not all(float(value).is_integer() for of in values for value in of):
-        unit = sample.unit or "no unit"
+        unit = f"the unit is {sample.unit}" if sample.unit else "there is no unit"
         raise UsageError(
-            f"{source.path}: {sample.name}: {unit}, and pyperf supports only seconds, bytes and whole numbers"
+            f"{source.path}: {sample.name}: {unit}, but pyperf supports only seconds, bytes and whole numbers"
         )
     if min(min(of) for of in values) <= 0:
         raise UsageError(f"{source.path}: {sample.name}: a value of 0, which pyperf cannot represent; use --format csv")

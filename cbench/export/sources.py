@@ -79,7 +79,7 @@ def _of_samples(path: Path, clean_only: bool) -> ExportSource:
     """The results of another program, with a row per value."""
     samples = registry.read(path)
     if clean_only and not any(each.polluted for each in samples):
-        raise UsageError(f"--clean-only: {path} has no trial that is marked as polluted; omit it")
+        raise UsageError(f"--clean-only: {path} has no trial that is marked as polluted; omit the option")
     kept = [each.undisturbed() if clean_only else each for each in samples]
     values = [value for each in kept for process in each.processes for value in process]
     whole = all(isinstance(value, int) for value in values)

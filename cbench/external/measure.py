@@ -202,8 +202,8 @@ def session(options: ExternalOptions, tell: Callable[[str], None]) -> Iterator[C
 
 
 def warm(series: CommandSeries, runner: CommandRunner, options: ExternalOptions, show: Show) -> None:
-    """Run trials to be discarded: the requested number, or until times have settled; at least one, and no longer than a
-    share of the time.
+    """Run trials to be discarded: the requested number or, by default, until times have settled, but at most LIMIT
+    trials, and no longer than WARMUP_SHARE of the time.
     """
     values: list[int] = []
     most = settling.LIMIT if options.warmup is None else options.warmup

@@ -57,7 +57,7 @@ class ExternalOptions:
     ignore_failure: bool = False
     on_failure: str = "--ignore-failure measures it anyway"
     timeout: float | None = None
-    on_timeout: str = "allow more: --timeout"
+    on_timeout: str = "allow more with --timeout"
     seed: int = 1
     pad: bool = True
     output: Path | None = None
@@ -93,7 +93,7 @@ def external_options(
     if timeout is not None and not 0 < timeout <= MOST_SECONDS:
         raise UsageError(f"--timeout {timeout:g}: must be above 0 and at most {MOST_SECONDS:,} seconds")
     if counter not in COUNTERS:
-        raise UsageError(f"--counter {counter!r}: a command supports {', '.join(COUNTERS)}")
+        raise UsageError(f"--counter {counter!r}: a command supports {', '.join(COUNTERS)}; choose one of these")
     written = [*([shlex.join(words)] if words else []), *texts]
     if len(prepare) not in (0, 1, len(written)):
         raise UsageError(f"--prepare: give it once, or once for each of the {len(written)} commands")
@@ -133,7 +133,7 @@ def split_command(text: str, shell: bool, option: str = "--command") -> list[str
     except ValueError as error:
         raise UsageError(f"{option} {text!r}: {error}; quote it as in a shell") from None
     if not argv:
-        raise UsageError(f"{option} '': empty")
+        raise UsageError(f"{option} '': empty; write a command")
     return argv
 
 

@@ -32,7 +32,7 @@ class ProgramEnd:
 
     `code`: the exit code as in a shell, 128 + N for signal N. `begin`, `end`: times in ticks of quiet's clock.
     `ran_ns`, `waited_ns`, `migrations`: for its first thread, the time on a CPU, the time runnable without a CPU, and
-    the number of migrations; None if the kernel does not report them. `errors`: the last part of its stderr output.
+    the number of migrations; None if the kernel does not report them. `errors`: the last line that it wrote to stderr.
     """
 
     code: int
@@ -146,7 +146,7 @@ class Launcher:
             if left_ms is not None and ended == 0:
                 left_ms -= wait_ms
                 if left_ms <= 0:
-                    raise UsageError(f"{argv[0]}: timed out after {self._timeout:g} s; ended it{self._advice}")
+                    raise UsageError(f"{argv[0]}: timed out after {self._timeout:g} s and was killed{self._advice}")
 
     def _reported(self) -> str:
         """The last line that the program wrote to stderr; the rest is discarded."""
@@ -195,5 +195,5 @@ def _not_started(path: str, error: int) -> QuietError:
     if error == errno.ENOEXEC:
         return UsageError(f"{path}: neither a program for this machine nor a script with #!; name its interpreter")
     if error == errno.EINVAL:
-        return Refused(f"{path}: not permitted on these CPUs; see --cpu")
+        return Refused(f"{path}: not permitted on these CPUs; choose other CPUs with --cpu")
     return UsageError(f"{path}: {os.strerror(error)}")

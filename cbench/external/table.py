@@ -75,7 +75,7 @@ def _interrupts(result: CommandResult) -> list[str]:
     seconds = sum(result.trials) / 1e9
     rates = ", ".join(f"{name} {count / seconds:,.0f}" for name, count in shown)
     more = len(result.interrupts) - len(shown)
-    return [f"interrupts of these CPUs a second: {rates}{f' and {more} more lines' if more else ''}"]
+    return [f"interrupts per second on these CPUs: {rates}{f' and {more} more lines' if more else ''}"]
 
 
 def _remarks(result: CommandResult) -> list[str]:
@@ -115,7 +115,7 @@ def histogram(values: tuple[int, ...]) -> str:
 
 def _estimated(estimate: MedianEstimate) -> str:
     if estimate.interval is None:
-        return f"{duration(estimate.value)} (too few for an interval)"
+        return f"{duration(estimate.value)} (too few values for an interval)"
     low, high = estimate.interval
     return f"{duration(estimate.value)} ({duration(low)} to {duration(high)})"
 

@@ -25,16 +25,21 @@ LOOKERS = 25
 """The number of worker processes that query the nodes: starting a worker takes 35 ms of CPU time, and a query in it 14
 ms.
 """
+HOST = re.compile(r"\w[\w.:-]*")
+SECRET = re.compile(r'"(ansible_\w*(?:pass|password|passphrase|private_key))"\s*:(?!\s*"\s*\{\{)')
+LITERAL = ("quiet_cbench_begin", "quiet_cbench_study", "quiet_cbench_results", "quiet_cbench_wheels")
+"""Variables whose texts may contain braces that are not templates."""
 CLOSED = re.compile(r"(Shared c|C)onnection to \S+ closed\.$")
-"""What ssh adds to the errors of a command."""
+"""Matches the line that ssh appends to the error output of a command."""
 WISHED = (
     ("pipelining", "ANSIBLE_PIPELINING", "1"),  # modules through stdin: half the connections
     # A persistent connection to a node that lost power would block for hours.
     ("ssh_extra_args", "ANSIBLE_SSH_EXTRA_ARGS", "-o ServerAliveInterval=15 -o ServerAliveCountMax=4"),
 )
-"""Keys of ansible.cfg, and the variables and values for users who configured nothing."""
+"""Keys of ansible.cfg, each with the environment variable and the value that are used unless the user configured it."""
 BY_SUFFIX = {".json": "auto,yaml", ".yaml": "auto,yaml", ".yml": "auto,yaml", ".toml": "toml"}
-"""Inventory plugins for files with a suffix. Otherwise, Ansible takes the lines of a damaged file as host names."""
+"""Inventory plugins by the suffix of the file. Other plugins would take the lines of a damaged file as host names."""
+ERROR = re.compile(r"^\[?ERROR[\]!]?:? *(.+)$", re.MULTILINE)
 NEEDED = "pip install 'quiet-cbench[fleet]', or install ansible-core from your distribution"
 NO_PYTHON = "set ansible_python_interpreter for this node in the inventory"
 
@@ -66,7 +71,9 @@ def environment() -> dict[str, str]:
     configured them, faster and safer connections.
     """
     known = _configured()
-    given = os.environ.get("ANSIBLE_COLLECTIONS_PATH", "~/.ansible/collections:/usr/share/ansible/collections")
+    usual = "~/.ansible/collections:/usr/share/ansible/collections"
+    given = known.get("collections_path", known.get("collections_paths", usual))
+    given = os.environ.get("ANSIBLE_COLLECTIONS_PATH", given)
     return {
         **{variable: value for key, variable, value in WISHED if key not in known},
         **os.environ,
@@ -83,15 +90,20 @@ def environment() -> dict[str, str]:
     }
 
 
-def _configured() -> set[str]:
-    """The keys in the ansible.cfg that Ansible reads."""
+def _configured() -> dict[str, str]:
+    """The keys and values in the ansible.cfg that Ansible reads, with paths of collections as absolute ones."""
     given = Path(os.environ.get("ANSIBLE_CONFIG", "ansible.cfg"))
     places = [given / "ansible.cfg", given, Path("ansible.cfg"), Path("~/.ansible.cfg").expanduser()]
     places.append(Path("/etc/ansible/ansible.cfg"))
     parser = RawConfigParser(strict=False, allow_no_value=True)
+    file = next((place for place in places if place.is_file()), Path())
     with suppress(ConfigParserError, UnicodeDecodeError):  # Ansible reports what is wrong
-        parser.read(next((place for place in places if place.is_file()), []))
-    return {key for section in parser.values() for key in section}
+        parser.read(file)
+    found = {key: value or "" for section in parser.values() for key, value in section.items()}
+    for key in found.keys() & {"collections_path", "collections_paths"}:
+        paths = [each if each.startswith("~") else str(file.parent.absolute() / each) for each in found[key].split(":")]
+        found[key] = ":".join(paths)
+    return found
 
 
 def hosts(inventory: str) -> tuple[str, ...]:
@@ -110,14 +122,18 @@ def hosts(inventory: str) -> tuple[str, ...]:
         names = set[str]()
     if done.returncode or not names:
         raise UsageError(_unusable(inventory, done.stderr))
-    if wrong := [name for name in names if "/" in name or name.startswith(".")]:
-        raise UsageError(f"{inventory}: {wrong[0]!r}: host names become file names here")
+    if wrong := [name for name in names if not HOST.fullmatch(name)]:
+        raise UsageError(
+            f"{inventory}: host {wrong[0]!r}: must begin with a letter or digit and contain only these and . _ - :, "
+            "because it becomes a file name and a pattern of Ansible"
+        )
     return tuple(sorted(names))
 
 
 def _unusable(inventory: str, errors: str) -> str:
-    """Why an inventory cannot be used, in one line."""
-    reasons = re.findall(r"Failed to parse .*? plugin: (.+)", errors)  # of each plugin, the suitable one first or last
+    """The reason why an inventory cannot be used, in one line."""
+    # One reason per plugin; that of the suitable plugin is first if the suffix selects the plugins, otherwise last.
+    reasons = re.findall(r"Failed to parse .*? plugin: (.+)", errors)
     last = (errors.strip() or "it contains no host").splitlines()[-1].removeprefix("[WARNING]: ")
     why = (reasons[0 if Path(inventory).suffix in BY_SUFFIX else -1] if reasons else last).rstrip(".")
     place = re.search(r"^Origin: /.*:(\d+):\d+$", errors, re.MULTILINE)
@@ -136,7 +152,7 @@ def play(
     fails.
     """
     words = [program("ansible-playbook"), "-i", inventory, "-f", str(min(FORKS, len(limit)))]
-    words += ["-l", ",".join(limit), "-e", json.dumps(variables), *(["--check", "--diff"] if check else [])]
+    words += ["-l", ",".join(limit), "-e", _extra(variables), *(["--check", "--diff"] if check else [])]
     done = _run([*words, "quiet_cbench.bench.fleet"], lock)
     with open(log, "a") as file:
         file.write(done.stdout + done.stderr)
@@ -174,34 +190,41 @@ def static_inventory(text: str) -> JsonValue:
     """A static inventory for Ansible, from the output of an allocation command or an inventory script. Raises
     UsageError for other output, and for a password, which would be stored.
     """
-    if secret := re.search(r'"(ansible_\w*pass(word)?)"\s*:\s*"(?!\s*\{\{)', text):
+    if secret := SECRET.search(text):
         keys = "use ssh keys or an agent, or a template such as \"{{ lookup('env', 'PASSWORD') }}\""
         raise UsageError(f"fleet.allocate: printed {secret[1]}, and credentials are not stored: {keys}")
     try:
         content = json.loads(text)
         if not isinstance(content, dict):
             raise ValueError("not an object")
-    except ValueError as error:
-        raise UsageError(f"fleet.allocate: printed no inventory in JSON: {error}") from None
-    if "_meta" in content:
+        if "_meta" not in content:
+            return content
         groups = [group for key, group in content.items() if key != "_meta"]
         names = {name for each in groups for name in (each if isinstance(each, list) else each.get("hosts", []))}
         known = content["_meta"].get("hostvars", {})
         return {"all": {"hosts": {name: known.get(name, {}) for name in sorted(names | set(known))}}}
-    return content
+    except (ValueError, TypeError, AttributeError) as error:
+        why = error if isinstance(error, ValueError) else "another structure"
+        raise UsageError(f"fleet.allocate: printed no inventory in JSON: {why}") from None
 
 
 def look(
     inventory: str, limit: Sequence[str], variables: Mapping[str, JsonValue], tree: Path, lock: int
 ) -> dict[str, str]:
-    """The output of `cbench status` on each host that answers. Uses the raw module, which needs no file on the node."""
+    """The output of `cbench status` on each host that answers. Uses the raw module, which copies no file to the node.
+    Raises QuietError if Ansible cannot begin.
+    """
     shutil.rmtree(tree, ignore_errors=True)
     leaders = limit[:LOOKERS]
-    shares = {leader: list(limit[number :: len(leaders)]) for number, leader in enumerate(leaders)}
+    shares: dict[str, JsonValue] = {
+        leader: list(limit[number :: len(leaders)]) for number, leader in enumerate(leaders)
+    }
     words = [program("ansible-playbook"), "-i", inventory, "-f", str(len(leaders)), "-l", ",".join(leaders)]
-    words += ["-e", json.dumps({**variables, "quiet_cbench_shares": shares}), "quiet_cbench.bench.looks"]
+    words += ["-e", _extra({**variables, "quiet_cbench_shares": shares}), "quiet_cbench.bench.looks"]
     kept = {"ANSIBLE_CALLBACKS_ENABLED": "ansible.builtin.tree", "ANSIBLE_CALLBACK_TREE_DIR": str(tree.absolute())}
-    _run(words, lock, kept)
+    done = _run(words, lock, kept)
+    if not tree.is_dir() and (error := ERROR.search(done.stderr)):  # not even an attempt
+        raise QuietError(f"ansible-playbook: {error[1]}")
     answers = {}
     for leader in leaders:
         try:
@@ -225,6 +248,20 @@ def _run(words: Sequence[str], lock: int, more: Mapping[str, str] | None = None)
         return subprocess.CompletedProcess(done.args, done.returncode, out.read(), err.read())
 
 
+def _extra(variables: Mapping[str, JsonValue]) -> str:
+    """The variables for -e, as YAML: JSON in which the texts of LITERAL are marked as no templates."""
+
+    def marked(value: JsonValue) -> str:
+        if isinstance(value, list):
+            return f"[{', '.join(map(marked, value))}]"
+        return f"!unsafe {json.dumps(value)}" if value else '""'
+
+    pairs = ((key, marked(value) if key in LITERAL else json.dumps(value)) for key, value in variables.items())
+    return f"{{{', '.join(f'{json.dumps(key)}: {value}' for key, value in pairs)}}}"
+
+
 def _last(done: subprocess.CompletedProcess[str]) -> str:
+    if error := ERROR.search(done.stderr):
+        return error[1]
     lines = (done.stderr.strip() or done.stdout.strip()).splitlines()
     return lines[-1] if lines else f"exit code {done.returncode}"

@@ -21,14 +21,23 @@ fleet = typer.Typer(
     rich_markup_mode=None,
     help="Run one study on many machines, through Ansible. Any of these commands may be killed and repeated.",
 )
-Inventory = Annotated[str | None, typer.Option("--inventory", "-i", metavar="FILE", help="Ansible's inventory.")]
+Inventory = Annotated[
+    str | None,
+    typer.Option("--inventory", "-i", metavar="FILE", help="Ansible inventory: a file, or host names with commas."),
+]
 Study = Annotated[str, typer.Argument(metavar="STUDY.toml")]
 Known = Annotated[
     str | None, typer.Argument(metavar="[STUDY.toml]", help="The study given to `run`; optional.", show_default=False)
 ]
-Folder = Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Directory of the results and the state.")]
-Poll = Annotated[float, typer.Option(metavar="S", min=0.1, help="Check the nodes at least this often.")]
-Patience = Annotated[float, typer.Option(metavar="S", min=0, help="Wait this long for a node that does not answer.")]
+Folder = Annotated[
+    Path, typer.Option("--output", "-o", metavar="DIR", help="Directory for the results and the fleet's state.")
+]
+Poll = Annotated[
+    float, typer.Option(metavar="S", min=0.1, help="Maximum time between checks of the nodes, in seconds.")
+]
+Patience = Annotated[
+    float, typer.Option(metavar="S", min=0, help="Time to wait for a node that does not answer, in seconds.")
+]
 
 
 @fleet.command("plan")
@@ -42,7 +51,7 @@ def plan_command(
     inventory: Inventory = None,
     as_json: Json = False,
 ) -> None:
-    """Show what `run` would do on each node. Contacts no node."""
+    """Show the steps of `run`. Contacts no node."""
     from cbench.fleet import run, table
 
     show(run.plan(inventory, study, output), as_json, table.plan)
@@ -58,9 +67,10 @@ def run_command(
     patience: Patience = 3600,
     as_json: Json = False,
 ) -> None:
-    """Install, start, wait, fetch, restore and release.
+    """Run the study on all nodes, fetch results, restore the nodes.
 
-    Exits with 1 when a node failed, with 4 when one was not restored.
+    Installs the programs, starts the study, fetches each store as it grows, and releases the nodes. Exits with 1 if the
+    study failed on a node, and with 4 if a node was not restored and released.
     """
     from cbench.fleet import run
 
@@ -78,7 +88,7 @@ def resume_command(
     patience: Patience = 3600,
     as_json: Json = False,
 ) -> None:
-    """Resume a fleet whose controller has ended."""
+    """Resume a fleet after `run` was interrupted."""
     _check(output, inventory, study)
     _with(output, lambda each: each.run(poll, patience), as_json, judged=True)
 
@@ -95,13 +105,13 @@ def status_command(study: Known = None, *, output: Folder, inventory: Inventory 
     try:
         _with(output, lambda each: each.look(), as_json, wait=False)
     except Refused:
-        tell("another cbench fleet is working here: this is the progress that it last recorded")
+        tell(f"{output}: another cbench fleet is working here; this is the progress that it last recorded")
         show(state.existing(output), as_json, table.fleet)
 
 
 @fleet.command("fetch")
 def fetch_command(study: Known = None, *, output: Folder, inventory: Inventory = None, as_json: Json = False) -> None:
-    """Fetch consistent copies of all stores into DIR/results. Exits with 1 when one could not be fetched."""
+    """Fetch consistent copies of all stores into DIR/results. Exits with 1 if a store could not be fetched."""
     from cbench.fleet.state import UNREACHABLE
 
     _check(output, inventory, study)
@@ -121,7 +131,7 @@ def release_command(study: Known = None, *, output: Folder, inventory: Inventory
 def collections_command() -> None:
     """Print the directory of the Ansible collection.
 
-    Your own playbooks find it through ANSIBLE_COLLECTIONS_PATH.
+    Add it to ANSIBLE_COLLECTIONS_PATH to use the collection in your own playbooks.
     """
     from cbench.fleet.ansible import COLLECTIONS
 
@@ -154,5 +164,5 @@ def _with(
 
 
 def add_to(app: typer.Typer) -> None:
-    """Give the application these commands."""
+    """Add the commands to the application."""
     app.add_typer(fleet, name="fleet", rich_help_panel=STUDY)

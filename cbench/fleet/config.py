@@ -56,29 +56,50 @@ class FleetConfig:
 def load(path: Path) -> FleetConfig:
     """Read the configuration of a fleet. Raises UsageError, with file, line and key, if it is invalid."""
     text = study_config.text_of(path, "order", "study")
-    whole = study_config.whole_of(text, str(path))
     content = tomllib.loads(text)
-    fleet = TomlTable(str(path), lines(text), ("fleet",), content.get("fleet", {}))
-    words = tuple(shlex.split(fleet.text("command", "")))
+    table = content.get("fleet", {})
+    if not isinstance(table, dict):
+        raise UsageError(f"{path}: fleet: must be a table")
+    fleet = TomlTable(str(path), lines(text), ("fleet",), table)
+    try:
+        words = tuple(shlex.split(fleet.text("command", "")))
+    except ValueError as error:
+        raise fleet.error("command", str(error)) from None
     values = {key: fleet.text(key, "") for key in ("boot", "bin", "allocate", "release")}
     files = fleet.texts("files")
     for name in files:
         if Path(name).is_absolute() or ".." in Path(name).parts:
             raise fleet.error("files", f"{name!r}: must be a path below the study's directory")
+        if Path(name) == Path():
+            raise fleet.error("files", f"{name!r}: name the files; the whole directory may contain the fleet's results")
+    if values["release"] and not values["allocate"]:
+        raise fleet.error("release", "needs `allocate`: nothing else is released")
     fleet.end()
+    begin = _begin(path, text, fleet, words)
+    return FleetConfig(path.absolute(), begin, files, **values)
+
+
+def _begin(path: Path, text: str, fleet: TomlTable, words: tuple[str, ...]) -> tuple[str, ...]:
+    """The cbench arguments that start the measurement. `words`: the value of `command`, empty without one."""
+    whole = study_config.whole_of(text, str(path))
+    if words and (whole.has("screen") or whole.has("study")):
+        raise fleet.error("command", "takes the place of a study; remove it, or [study] and [screen]")
     if words:
         if words[:1] == ("cbench",):
             words = words[1:]
         end = words.index("--") if "--" in words else len(words)
-        if not words or words[0] not in KINDS or {"-o", "--output", "--detach"} & set(words[:end]):
+        if not words or words[0] not in KINDS or any(map(_taken, words[:end])):
             raise fleet.error("command", "must be `cbench run ...` or `cbench ab ...`, without -o and --detach")
-        begin = (*words[:end], "-o", "data.db", *words[end:])
-    elif whole.has("screen"):
+        return (*words[:end], "-o", "data.db", *words[end:])
+    if whole.has("screen"):
         screen_file.parse(text, str(path), str(path.absolute().parent), check=False)
-        begin = ("screen", "run", path.name, "-o", "data.db")
-    elif whole.has("study"):
+        return ("screen", "run", path.name, "-o", "data.db")
+    if whole.has("study"):
         study_config.parse(text, str(path), str(path.absolute().parent), check=False)
-        begin = ("order", "run", path.name, "-o", "data.db")
-    else:
-        raise UsageError(f"{path}: has neither [study], nor [screen], nor fleet.command")
-    return FleetConfig(path.absolute(), begin, files, **values)
+        return ("order", "run", path.name, "-o", "data.db")
+    raise UsageError(f"{path}: has neither [study], nor [screen], nor fleet.command; write one of them")
+
+
+def _taken(word: str) -> bool:
+    """Whether this is an option that the fleet itself gives."""
+    return word.startswith(("-o", "--output", "--detach"))

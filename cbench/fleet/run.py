@@ -1,4 +1,4 @@
-"""Implement the verbs of `cbench fleet`; each may be killed at any time and repeated."""
+"""Implement the commands `cbench fleet ...`; each may be killed at any time and repeated."""
 
 from __future__ import annotations
 
@@ -62,23 +62,23 @@ def plan(inventory: str | None, study: str, folder: Path | None = None) -> Fleet
         f"use the programs in {config.bin}" if config.bin else f"install quiet-cbench {__version__} from wheels",
         f"push {', '.join((config.path.name, *config.files))}",
         *([f"apply the boot parameters of profile {config.boot}, and reboot once"] if config.boot else []),
-        *(["compare the nodes' passports, and report how they differ"] if len(nodes) != 1 else []),
+        *(["compare the nodes' passports, and report the differences"] if len(nodes) != 1 else []),
         f"start `cbench {' '.join(config.begin)}` detached, and fetch its store as it grows",
-        "stop, restore and remove everything",
+        "stop the study, restore the nodes, and remove the installed files",
         *([f"release nodes: {config.release}"] if config.release else []),
     )
     return FleetPlan(str(config.path), config.kind, nodes, steps)
 
 
 class Fleet:
-    """A fleet and its directory, as a context manager: inside, no other process can use the directory."""
+    """A fleet and its directory. `lock`: the descriptor from state.alone(), which keeps other controllers out."""
 
     def __init__(self, folder: Path, lock: int, show: Show) -> None:
         self._folder, self._lock, self._show = folder, lock, show
         self._state = state.existing(folder)
         self._config = _config(Path(self._state.study), folder / "study")
         self._fetched_s: dict[str, float] = {}
-        self._silent_s: dict[str, float] = {}  # since when a node has not answered this controller
+        self._silent_s: dict[str, float] = {}  # the time since which a node has not answered this controller
 
     @property
     def state(self) -> FleetState:
@@ -101,8 +101,10 @@ class Fleet:
                     time.sleep(min(wait, poll_s))
                     wait = min(wait * 1.5, MOST_POLL_S)
         except KeyboardInterrupt:
-            again = f"cbench fleet resume -o {self._folder}, or release -o {self._folder}"
-            raise StoppedError(f"interrupted; the nodes continue to measure; resume with: {again}") from None
+            again = (
+                f"resume with: cbench fleet resume -o {self._folder}; stop with: cbench fleet release -o {self._folder}"
+            )
+            raise StoppedError(f"interrupted; the nodes continue to measure; {again}") from None
         self.release()
         return self._state
 
@@ -161,7 +163,7 @@ class Fleet:
         return self._save()
 
     def _take(self, name: str) -> None:
-        """Replace the controller's copy of a store with the last fetched one if that is complete."""
+        """Replace the controller's copy of a store with the last fetched copy if it is a complete file."""
         part = self._folder / "results" / f"{name}.db.part"
         if not part.is_file() or not _whole(part):
             return
@@ -191,13 +193,16 @@ class Fleet:
         return all(ended(name, node) for name, node in self._state.nodes.items())
 
     def _prepare(self) -> None:
-        self._config.stage(self._folder / "study")
+        # Once nodes measure, all of them keep the files with which they began, also if these change or disappear here.
+        begun = any(node.trials_done or node.state == RUNNING for node in self._state.nodes.values())
+        if not begun or not (self._folder / "study").is_dir():
+            self._config.stage(self._folder / "study")
         (self._folder / "results").mkdir(exist_ok=True)
         packed = self._folder / "wheels.tar"
         if not self._config.bin and not packed.is_file():
             wheels.pack(fresh := packed.with_suffix(".new"))
             os.replace(fresh, packed)
-        if self._config.allocate and self._state.allocation in ("", ASKED) and not self._state.inventory:
+        if self._config.allocate and self._state.allocation != ALLOCATED and not self._state.inventory:
             self._allocate()
         known = ansible.hosts(self._state.inventory)
         every = {name: self._state.nodes.get(name, NodeState()) for name in known}
@@ -206,9 +211,11 @@ class Fleet:
         self._save()
 
     def _start(self, names: Sequence[str]) -> None:
-        """Start or restart the study; before the first start on several nodes, report how these differ."""
+        """Start or restart the study; before the first start on a node, report how it differs from the others."""
         ready: list[str] = []
-        if len(new := [name for name in names if self._state.nodes[name].state == state.NEW]) > 1:
+        passports = self._folder / "results"
+        new = [name for name in names if not (passports / f"{name}.passport.json").exists()]
+        if new and len(self._state.nodes) > 1:
             ready = self._played(new, "prepared")
             self._compare()
             names = [name for name in names if name in ready or name not in new]
@@ -219,7 +226,7 @@ class Fleet:
         self._save()
 
     def _played(self, names: Sequence[str], wanted: str, ready: Sequence[str] = ()) -> list[str]:
-        """Bring nodes into a state. Returns the nodes that are in it, and reports the others. `ready`: nodes that are
+        """Bring nodes into a state. Returns the nodes that reached it, and reports the others. `ready`: nodes that are
         prepared.
         """
         played = self._play(names, wanted, ready)
@@ -242,7 +249,8 @@ class Fleet:
                 continue
         differences = tuple(str(each) for each in unlike({name: each for name, each in passports.items() if each}))
         for each in differences:
-            tell(f"the nodes differ: {each}")
+            if each not in self._state.unlike:
+                tell(f"the nodes differ: {each}")
         self._state = replace(self._state, unlike=differences)
 
     def _play(self, names: Sequence[str], wanted: str, ready: Sequence[str] = ()) -> ansible.Played:
@@ -268,15 +276,18 @@ class Fleet:
     def _allocate(self) -> None:
         self._state = replace(self._state, allocation=ASKED, release=self._config.release)
         self._save()
-        done = self._shell(self._config.allocate, subprocess.PIPE)
         try:
+            done = self._shell(self._config.allocate, subprocess.PIPE)
             if done.returncode:
-                raise QuietError(f"fleet.allocate: exit code {done.returncode}")
+                raise QuietError(f"fleet.allocate: exited with {done.returncode}")
             text = json.dumps(ansible.static_inventory(done.stdout))
             file = self._folder / "inventory.json"
             file.touch(0o600)
             file.write_text(text)
             ansible.hosts(str(file))
+        except KeyboardInterrupt:
+            self._give_back()
+            raise StoppedError("interrupted while allocating; the allocation is released") from None
         except Exception:
             self._give_back()
             raise
@@ -284,13 +295,13 @@ class Fleet:
         self._save()
 
     def _give_back(self) -> None:
-        """Release the allocation. Raises QuietError if the release command fails; repeating the verb runs it again."""
+        """Release the allocation. Raises QuietError if the release command fails; the next `release` runs it again."""
         if self._state.allocation not in (ASKED, ALLOCATED) or not self._state.release:
             return
-        done = self._shell(self._state.release, None)
+        done = self._shell(self._config.release or self._state.release, None)
         if done.returncode:
-            again = f"repeat: cbench fleet release -o {self._folder}"
-            raise QuietError(f"fleet.release: exit code {done.returncode}: the nodes may still be allocated; {again}")
+            again = f"correct `release` if it is wrong, and repeat: cbench fleet release -o {self._folder}"
+            raise QuietError(f"fleet.release: exited with {done.returncode}: the nodes may still be allocated; {again}")
         self._state = replace(self._state, allocation=GIVEN_BACK)
         self._save()
 
@@ -303,7 +314,14 @@ class Fleet:
         words = ["/bin/sh", "-c", command]
         folder = Path(self._state.study).parent
         return subprocess.run(
-            words, cwd=folder, env=environment, stdout=stdout, text=True, check=False, pass_fds=[self._lock]
+            words,
+            cwd=folder,
+            env=environment,
+            stdout=stdout,
+            text=True,
+            errors="replace",
+            check=False,
+            pass_fds=[self._lock],
         )
 
     def _change(self, name: str, node: NodeState) -> None:
@@ -319,7 +337,7 @@ class Fleet:
 
 
 def _config(study: Path, staged: Path) -> FleetConfig:
-    """The study's configuration; that of the copy for the nodes if the file has become unusable."""
+    """The configuration of the study; if its file has become unusable, that of the copy for the nodes."""
     try:
         return load(study)
     except UsageError as error:
@@ -330,7 +348,7 @@ def _config(study: Path, staged: Path) -> FleetConfig:
 
 
 def _waits(node: NodeState) -> bool:
-    """Whether the study still has to be started or restarted on this node; a full disk may have free space again."""
+    """Whether to start or restart the study on this node. A failed start is repeated: its cause may be gone."""
     return node.state in (state.NEW, STOPPED, FAILED) and not _given_up(node)
 
 

@@ -115,7 +115,7 @@ def alone(folder: Path, patience_s: float = PATIENCE_S) -> Iterator[int]:
             tell(f"{folder}: waiting for processes that a killed cbench fleet has left running")
             fcntl.flock(left, fcntl.LOCK_EX)
         yield left
-        fcntl.flock(left, fcntl.LOCK_UN)  # also for what one of the user's commands has left running
+        fcntl.flock(left, fcntl.LOCK_UN)  # also if a process that the user's commands left running has inherited it
     finally:
         os.close(own)
         os.close(left)

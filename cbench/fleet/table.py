@@ -16,6 +16,7 @@ from cbench.console import table_console, tell
 from cbench.fleet.run import FleetPlan
 from cbench.fleet.state import FleetState, NodeState
 from cbench.jobs.status import RUNNING
+from cbench.report.text import counted
 from cbench.study.table import span
 from quiet import printable
 
@@ -25,7 +26,8 @@ SAID_S = 600.0
 
 def plan(result: FleetPlan) -> None:
     console = table_console()
-    console.print(escape(f"{result.study}: {result.kind} on {len(result.nodes) or 'allocated'} nodes"), soft_wrap=True)
+    nodes = counted(len(result.nodes), "node") if result.nodes else "allocated nodes"
+    console.print(escape(f"{result.study}: {result.kind} on {nodes}"), soft_wrap=True)
     console.print(escape("  " + ", ".join(result.nodes)), soft_wrap=True)
     for number, step in enumerate(result.steps, 1):
         console.print(escape(f"  {number}. {step}"), soft_wrap=True)
@@ -54,8 +56,8 @@ def line(node: NodeState) -> str:
 
 
 class NodeLines:
-    """Show the progress of every node as a context manager: on a terminal a line per node, drawn again each time; else
-    a line when a node's state changes, and all lines every SAID_S seconds.
+    """A context manager that shows the progress of every node: on a terminal, a line per node, redrawn at each update;
+    otherwise, a line when a node's state changes, and all lines every SAID_S seconds.
     """
 
     def __init__(self) -> None:
@@ -79,7 +81,7 @@ class NodeLines:
             self._live.stop()
 
     def show(self, result: FleetState) -> None:
-        """Show the state of every node; on a terminal first those that are running, as far as there is room."""
+        """Show the state of every node; on a terminal, as many nodes as fit, running ones first."""
         if self._live:
             room = max(1, self._live.console.height - 2)
             nodes = sorted(result.nodes.items(), key=lambda each: each[1].state != RUNNING)

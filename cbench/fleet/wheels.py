@@ -44,7 +44,7 @@ def _closure() -> list[Distribution]:
             found[name] = distribution(name)
         except PackageNotFoundError:
             if name == OURS:
-                raise QuietError(f"{OURS} is not installed here, so it cannot be copied to nodes") from None
+                raise QuietError(f"{OURS} is not installed here, so it cannot be copied to nodes: install it") from None
             continue
         required = [each for each in found[name].requires or [] if "extra ==" not in each]
         names += [match[0] for each in required if (match := re.match(r"[\w.-]+", each))]

@@ -16,7 +16,7 @@ from cbench.formats.reader import Number, ResultReader, TestSample
 
 UNITS = {"time": "second", "timeraw": "second", "mem": "byte", "peakmem": "byte"}
 """The unit for the first word of a benchmark's name, as asv defines it. A results file contains no units."""
-SUMMARY = "it contains only medians: run asv with --record-samples"
+SUMMARY = "the file contains only medians: run asv with --record-samples"
 
 
 class AsvReader(ResultReader):
@@ -27,7 +27,7 @@ class AsvReader(ResultReader):
 
     name = "asv results"
     more = (
-        "run asv with --record-samples {n} times, keep the results file of each in one directory, and give this "
+        "run asv with --record-samples {n} times, copy the results file of each run into one directory, and give this "
         "directory"
     )
 
@@ -61,7 +61,9 @@ class AsvReader(ResultReader):
         axes = [] if params is None else [[each.text() for each in axis.items()] for axis in params.items()]
         combinations: list[tuple[str, ...]] = list(product(*axes)) if _size(axes) == len(values) else []
         if not combinations:
-            raise DamagedError(results.place, f"{len(values):,} values, and the parameters make {_size(axes):,}")
+            raise DamagedError(
+                results.place, f"{len(values):,} values, but the parameters have {_size(axes):,} combinations"
+            )
         samples = fields.get("samples")
         rows = [None] * len(values) if samples is None or not samples.is_list else list(samples.items())
         begun, unit = _begun(fields), UNITS.get(name.rpartition(".")[2].partition("_")[0], "")

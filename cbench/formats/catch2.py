@@ -10,7 +10,7 @@ from cbench.formats.json_value import DamagedError
 from cbench.formats.reader import ResultReader, TestSample
 
 ROOT = re.compile(rb"<(Catch2TestRun|Catch)[\s>]")
-WHY = "it contains only means: Catch2 writes no samples"
+WHY = "the file contains only means: Catch2 writes no samples"
 
 
 class Catch2Reader(ResultReader):
@@ -32,7 +32,7 @@ class Catch2Reader(ResultReader):
         except expat.ExpatError as error:
             raise DamagedError(f"line {error.lineno}", expat.ErrorString(error.code)) from None
         if not means.found:
-            raise DamagedError("", "no BenchmarkResults in it: was the program run with its benchmarks?")
+            raise DamagedError("", "contains no BenchmarkResults: run the program with its benchmarks")
         return tuple(self.sample(name, "ns", [values], summary=WHY) for name, values in means.found.items())
 
 
@@ -40,7 +40,7 @@ class _Means:
     """Collects the means of benchmarks, named by their test case, sections and own names."""
 
     def __init__(self) -> None:
-        self.parser = expat.ParserCreate("UTF-8")  # not the declared encoding: the text is decoded
+        self.parser = expat.ParserCreate("UTF-8")  # the declared encoding does not apply: the text is already decoded
         self.parser.StartElementHandler = self._start
         self.parser.EndElementHandler = self._end
         self.parser.StartDoctypeDeclHandler = self._doctype
@@ -59,7 +59,7 @@ class _Means:
             self._names.pop()
 
     def _doctype(self, *_: object) -> None:
-        raise DamagedError(self._place, "a document type, which Catch2 never writes")
+        raise DamagedError(self._place, "contains a document type, which Catch2 never writes")
 
     def _number(self, text: str) -> float:
         try:

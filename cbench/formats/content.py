@@ -35,7 +35,7 @@ class Content:
         """The whole text."""
         data = self._bytes(MOST + 1)
         if len(data) > MOST:
-            raise UsageError(f"{self.path}: more than {MOST >> 20} MiB")
+            raise UsageError(f"{self.path}: larger than {MOST >> 20} MiB, the maximum after decompression")
         try:
             return data.decode("utf-8-sig")
         except UnicodeDecodeError as error:
@@ -55,7 +55,7 @@ class Content:
         except RecursionError:
             raise UsageError(f"{self.path}: damaged JSON: nested too deeply") from None
         except ValueError:
-            raise UsageError(f"{self.path}: damaged JSON: a number beyond 64 bits") from None
+            raise UsageError(f"{self.path}: damaged JSON: an integer of more than 64 bits") from None
 
     def _bytes(self, most: int) -> bytes:
         if self.directory:

@@ -16,7 +16,7 @@ LATEST = "new"
 SAMPLE, BENCHMARK = "sample.json", "benchmark.json"
 MOST = 50_000
 """The maximum number of directories to search; a directory with more is probably the root of a file system and not
-Criterion's.
+Criterion's directory.
 """
 
 
@@ -56,7 +56,9 @@ def _samples(folder: Path) -> Iterator[Path]:
     """The files with the latest samples. Links are not followed."""
     for number, (root, folders, files) in enumerate(os.walk(folder)):
         if number == MOST:
-            raise UsageError(f"{folder}: more than {MOST:,} directories in it, too many for results")
+            raise UsageError(
+                f"{folder}: contains more than {MOST:,} directories; give Criterion's directory, target/criterion"
+            )
         folders[:] = sorted(each for each in folders if not each.startswith("."))
         if os.path.basename(root) == LATEST and SAMPLE in files and BENCHMARK in files:
             yield Path(root, SAMPLE)
@@ -76,7 +78,7 @@ def _times(sample: JsonValue) -> list[Number]:
     else:
         iterations, times = sample["iters"].numbers(), sample["times"].numbers()
     if len(iterations) != len(times):
-        raise DamagedError("times", f"{len(times):,} values, and iters has {len(iterations):,}")
+        raise DamagedError("times", f"{len(times):,} values, but iters has {len(iterations):,}")
     if min(iterations) <= 0:
         raise DamagedError("iters", "a sample without iterations")
     return [time / count for time, count in zip(times, iterations, strict=True)]

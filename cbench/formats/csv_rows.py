@@ -45,7 +45,7 @@ def check_unique(place: str, names: Sequence[str]) -> None:
     """Raises DamagedError if two columns have the same name."""
     twice = next((name for name, often in Counter(names).items() if name and often > 1), None)
     if twice is not None:
-        raise DamagedError(place, f"two columns {twice[:40]!r}")
+        raise DamagedError(place, f"two columns are named {twice[:40]!r}")
 
 
 def number(place: str, column: str, text: str) -> Number | None:
@@ -61,5 +61,5 @@ def number(place: str, column: str, text: str) -> Number | None:
     if "_" in text or (isinstance(value, float) and not math.isfinite(value)):  # Python reads 1_0 as 10
         raise DamagedError(place, f"column {column}: {text[:40]!r} is not a finite number")
     if isinstance(value, int) and value >= MOST:
-        raise DamagedError(place, f"column {column}: a number beyond 64 bits")
+        raise DamagedError(place, f"column {column}: an integer of more than 64 bits")
     return value

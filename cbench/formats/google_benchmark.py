@@ -48,7 +48,7 @@ class GoogleBenchmarkReader(ResultReader):
                 name = each["run_name"].text() if each.get("run_name") else _stem(each["name"].text(), aggregate)
                 summaries.setdefault(name, {})[aggregate] = _time(each)
         samples = [self.sample(name, "ns", [some], begun=begun) for name, some in values.items()]
-        why = "it contains only summaries: run without --benchmark_report_aggregates_only"
+        why = "the file contains only summaries: run without --benchmark_report_aggregates_only"
         for name, some in summaries.items():
             if name not in values:
                 value = next(some[each] for each in AGGREGATES if each in some)

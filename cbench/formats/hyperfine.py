@@ -41,7 +41,7 @@ class HyperfineReader(ResultReader):
                 raise DamagedError(measurements.place, "no values")
             return self.sample(name, "second", ((_seconds(wall),) for wall in walls))
         summary = result.get("median") or result["mean"]
-        why = "it contains only summaries: `times` is missing"
+        why = "the file contains only summaries: `times` is missing"
         return self.sample(name, "second", [[summary.number()]], summary=why)
 
 
@@ -64,5 +64,5 @@ def _parameter(value: JsonValue) -> object:
 
 def _seconds(wall: JsonValue) -> Number:
     if (unit := wall["unit"].text()) != "second":
-        raise DamagedError(f"{wall.place}.unit", f"{unit[:20]!r} is not second")
+        raise DamagedError(f"{wall.place}.unit", f"{unit[:20]!r} must be 'second'")
     return wall["value"].number()

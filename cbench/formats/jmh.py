@@ -40,7 +40,7 @@ class JmhReader(ResultReader):
         elif histogram is not None:
             forks = [tuple(_mean(each) for each in fork.items()) for fork in histogram.items()]
         else:
-            why = "it contains only summaries: `rawData` is missing"
+            why = "the file contains only summaries: `rawData` is missing"
             return self.sample(name, unit, [[metric["score"].number() * factor]], summary=why)
         if not forks or not all(forks):
             raise DamagedError(metric.place, "no values")
@@ -68,7 +68,7 @@ def _mean(histogram: JsonValue) -> Number:
     for each in histogram.items():
         pair = each.numbers()
         if len(pair) != 2 or pair[1] < 0:
-            raise DamagedError(each.place, "not a value and its count")
+            raise DamagedError(each.place, "not a pair of a value and its count")
         total, count = total + pair[0] * pair[1], count + pair[1]
     if not count:
         raise DamagedError(histogram.place, "no values")

@@ -70,7 +70,7 @@ class JsonValue:
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise self._no("a number")
         if isinstance(value, int) and abs(value) >= MOST:
-            raise DamagedError(self.place, "a number beyond 64 bits")
+            raise DamagedError(self.place, "an integer of more than 64 bits")
         if not math.isfinite(value):
             raise DamagedError(self.place, "not a finite number")
         return value
@@ -90,7 +90,7 @@ class JsonValue:
     def text(self) -> str:
         """The value as a string."""
         if not isinstance(self.value, str):
-            raise self._no("a text")
+            raise self._no("a string")
         return self.value
 
     def moment(self) -> int:
@@ -98,7 +98,7 @@ class JsonValue:
         try:
             return round(datetime.fromisoformat(self.text()).timestamp() * 1e9)
         except (ValueError, OverflowError, OSError):
-            raise DamagedError(self.place, "not a date") from None
+            raise DamagedError(self.place, "not a date in ISO 8601 format") from None
 
     def _at(self, key: str) -> str:
         key = key if len(key) <= 60 else f"{key[:57]}..."

@@ -1,6 +1,6 @@
 """Read OrderSage's own result files: *_all_exp_results.csv (2021) and *_all_test_results.csv (2022).
 
-A result with several numbers, in brackets or without, comes from STREAM (copy, scale, add, triad).
+A result has one or more numbers, with or without brackets. Four numbers are those of STREAM (copy, scale, add, triad).
 """
 
 from __future__ import annotations
@@ -45,11 +45,13 @@ class OrderSageReader(ResultReader):
         values: dict[str, list[list[Number]]] = {}
         for (place, _), test, result in zip(rows, tests, results, strict=True):
             if result and len(result) != len(metrics[test]):
-                raise DamagedError(place, f"{len(result)} numbers, where other results have {len(metrics[test])}")
+                raise DamagedError(
+                    place, f"{len(result)} numbers, but other results of this test have {len(metrics[test])}"
+                )
             for metric, value in zip(metrics[test], result, strict=False):
                 values.setdefault(f"{test}:{metric}" if metric else test, []).append([value])
         if not values:
-            raise DamagedError("", "every trial failed")
+            raise DamagedError("", "all trials failed")
         return tuple(self.sample(name, "", processes) for name, processes in values.items())
 
 

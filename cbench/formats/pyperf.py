@@ -20,7 +20,7 @@ from quiet import UsageError
 _DAMAGE = ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError, OSError
 
 NAME = "cbench_name"
-"""The metadata key under which our exports store, as JSON, a test's name that is not a single line."""
+"""The metadata key under which `cbench export` stores, as JSON, a test's name that is not a single line."""
 DISTURBANCES = ("quiet_preempted", "quiet_stolen_ms", "quiet_major_faults")
 HOOK, INTERRUPTS = "quiet_", "quiet_interrupts"
 """HOOK is the prefix of the hook's metadata keys; the value of INTERRUPTS is JSON."""
@@ -70,7 +70,7 @@ def _said(error: Exception) -> str:
 
 
 def _of_benchmark(path: Path, benchmark: Any, more: str) -> TestSample:
-    """A benchmark as a sample. In our exports, the unit of whole numbers is in the metadata."""
+    """A benchmark as a sample. In the output of `cbench export`, the unit of whole numbers is in the metadata."""
     metadata = benchmark.get_metadata()
     name = str(json.loads(metadata[NAME])) if NAME in metadata else benchmark.get_name()
     unit = benchmark.get_unit()

@@ -31,7 +31,7 @@ class PytestBenchmarkReader(ResultReader):
         data = stats.get("data")
         if data is not None and data.value != []:
             return self.sample(name, "second", [data.numbers()], host=host, kernel=kernel, begun=begun)
-        why = "it contains only summaries: save with --benchmark-save-data or --benchmark-json"
+        why = "the file contains only summaries: save with --benchmark-save-data or --benchmark-json"
         median = stats["median"].number()
         return self.sample(name, "second", [[median]], host=host, kernel=kernel, begun=begun, summary=why)
 

@@ -138,15 +138,15 @@ def numbered(names: Iterable[str]) -> list[str]:
 class ResultReader:
     """One format of results.
 
-    To add one, write a class in a separate file and add it to registry.READERS. `name`: the format's name in messages.
-    `lists_orders`, `lists_treatments`: whether `cbench order analyze` and `cbench screen analyze` can read the format.
-    `more`: advice on how to get `{n}` processes.
+    To add a format, write a class in a separate file and add it to registry.READERS. `name`: the format's name in
+    messages. `lists_orders`, `lists_treatments`: whether `cbench order analyze` and `cbench screen analyze` can read
+    the format. `more`: advice on how to get `{n}` processes.
     """
 
     name: str
     lists_orders = False
     lists_treatments = False
-    more = "run it {n} times, and give the directory of its files"
+    more = "run the program {n} times, and give the directory of its files"
 
     def matches(self, content: Content) -> bool:
         """Whether a file or a directory has this format, judged by its content. Raises UsageError if it is damaged."""
@@ -170,13 +170,13 @@ class ResultReader:
         summary: str = "",
         clean: Iterable[Iterable[Number]] | None = None,
     ) -> TestSample:
-        """A test of another program, whose counter and CPU are unknown. `host`: the model of its CPU; `clean`: None if
-        all values are clean.
+        """A test of another program; its counter and its CPU number are unknown. `host`: the model of the CPU; `clean`:
+        None if all values are clean.
         """
         values = tuple(tuple(each) for each in processes)
         wrong = next((each for of in values for each in of if not -LARGEST < each < LARGEST), None)
         if wrong is not None:
-            raise DamagedError("", f"{name[:60]}: a value of {wrong:g} {unit}".rstrip())
+            raise DamagedError("", f"{name[:60]}: a value of {wrong:g} {unit}".rstrip() + ", which is out of range")
         return TestSample(
             name=name,
             test=name,

@@ -49,7 +49,7 @@ def read(path: Path) -> tuple[TestSample, ...]:
 
 
 def read_with_failed(path: Path) -> tuple[TestSample, ...]:
-    """The same, with the tests that failed in every process and have no values."""
+    """The tests as in read(), plus the tests that failed in every process and have no values."""
     samples = _read_all(path)
     if not any(each.processes for each in samples):
         raise UsageError(f"{path}: every benchmark failed: {samples[0].name[:60]}: {samples[0].failed[0]}")
@@ -62,18 +62,20 @@ def _read_all(path: Path) -> tuple[TestSample, ...]:
     if reader is not None:
         return _read(reader, content)
     if not path.is_dir():
-        raise UsageError(f"{path}: not a format that cbench reads: {', '.join(each.name for each in READERS)}")
+        raise UsageError(f"{path}: unknown format; cbench reads {', '.join(each.name for each in READERS)}")
     parts: list[tuple[TestSample, ...]] = []
     first: tuple[Path, ResultReader] | None = None
     for file in _files(path):
         content = _content(file)
         reader = _reader(content)
         if reader is None:
-            raise UsageError(f"{file}: not a format that cbench reads; the directory must contain only results")
+            raise UsageError(f"{file}: unknown format; the directory must contain only results")
         first = first or (file, reader)
         if reader is not first[1]:
             mixed = f"{first[0].name} is {first[1].name}, {file.name} {reader.name}"
-            raise UsageError(f"{path}: files of several formats: {mixed}")
+            raise UsageError(
+                f"{path}: files of several formats: {mixed}; put the files of each format into a separate directory"
+            )
         parts.append(_read(reader, content))
     return pooled(chain.from_iterable(parts))
 
@@ -98,7 +100,7 @@ def _files(folder: Path) -> list[Path]:
     except OSError as error:
         raise UsageError(f"{folder}: {error.strerror}") from None
     if not files:
-        raise UsageError(f"{folder}: an empty directory")
+        raise UsageError(f"{folder}: the directory is empty")
     return files
 
 
@@ -118,5 +120,5 @@ def _read(reader: ResultReader, content: Content) -> tuple[TestSample, ...]:
     except DamagedError as error:
         raise UsageError(f"{path}: {reader.name}: {error}") from None
     if not samples:
-        raise UsageError(f"{path}: {reader.name}: no results in it")
+        raise UsageError(f"{path}: {reader.name}: contains no results")
     return samples

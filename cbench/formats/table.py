@@ -17,7 +17,7 @@ PROCESS = ("run", "series", "process")
 """The columns that distinguish processes, as `cbench export` writes them."""
 BUILD = "count.layout"
 """The column with the number of the build, if builds vary; `process` is then the same number in every run."""
-NO_PYARROW = "reading Parquet needs pyarrow: pip install 'quiet-cbench[parquet]', or give a CSV"
+NO_PYARROW = "reading Parquet needs pyarrow: pip install 'quiet-cbench[parquet]', or convert the file to CSV"
 UNNAMED = "value"
 
 
@@ -31,7 +31,7 @@ class TableReader(ResultReader):
     name = "a CSV or Parquet file with a column `value`"
     lists_orders = True
     lists_treatments = True
-    more = "add a column `process`, or run it {n} times and give the directory of its files"
+    more = "add a column `process`, or run the program {n} times and give the directory of its files"
 
     def matches(self, content: Content) -> bool:
         return _is_parquet(content) or VALUE in csv_rows.columns(content)
@@ -41,7 +41,7 @@ class TableReader(ResultReader):
         tests: dict[tuple[str, str], dict[tuple[str, ...], list[tuple[Number, bool]]]] = {}
         for place, row in rows:
             if VALUE not in row:
-                raise DamagedError("", f"no column {VALUE}; it has {', '.join(list(row)[:20])}")
+                raise DamagedError("", f"no column {VALUE}; the columns are {', '.join(list(row)[:20])}")
             value = csv_rows.number(place, VALUE, row[VALUE])
             if value is None:
                 continue  # the trial failed
@@ -80,7 +80,7 @@ def _parquet(content: Content) -> list[tuple[str, dict[str, str]]]:
         with parquet.ParquetFile(content.path) as file:
             names = [name for name in file.schema_arrow.names if name in wanted]
             if VALUE not in names:
-                raise DamagedError("", f"no column {VALUE}; it has {', '.join(file.schema_arrow.names[:20])}")
+                raise DamagedError("", f"no column {VALUE}; the columns are {', '.join(file.schema_arrow.names[:20])}")
             csv_rows.check_unique("", names)
             rows = file.read(columns=names).to_pylist()
     except (arrow.ArrowException, OSError, ValueError, UnicodeDecodeError) as error:

@@ -9,9 +9,9 @@ from cbench.formats.json_value import Number
 
 SECOND = 10**9
 NANOSECONDS = {"ns": 1, "us": 1_000, "µs": 1_000, "μs": 1_000, "ms": 1_000_000, "s": SECOND}
-"""The ns in each unit of time, by other programs' names for the unit. Unicode has two characters for micro."""
+"""The length of each unit of time in ns, by the names in other programs. Unicode has two characters for micro."""
 TIMES = NANOSECONDS | {"second": SECOND, "seconds": SECOND, "sec": SECOND}
-"""The ns in each unit of time, including spelled-out names."""
+"""The length of each unit of time in ns, including spelled-out names."""
 _DURATION = r"(s|ms|us|ns|min|minute|sec|second|h|hr|hour)s?"
 _RATES = (
     re.compile(rf".+(/|[ _-]per[ _-]){_DURATION}", re.IGNORECASE),  # MB/s, tokens per second

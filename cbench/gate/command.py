@@ -13,14 +13,15 @@ from cbench.console import TrialBar, interruptible, show, tell
 
 
 def gate_command(
-    file: Annotated[Path, typer.Argument(metavar="gate.toml", help="The comparison to make (docs/gate.md).")] = Path(
-        "gate.toml"
-    ),
+    file: Annotated[
+        Path, typer.Argument(metavar="gate.toml", help="File that describes the comparison (docs/gate.md).")
+    ] = Path("gate.toml"),
     *,
     old: Annotated[str | None, typer.Option(metavar="REV|CMD", help="Use this instead of `old` in the file.")] = None,
     new: Annotated[str | None, typer.Option(metavar="REV|CMD", help="Use this instead of `new` in the file.")] = None,
     profile: Annotated[
-        str | None, typer.Option(metavar="P", help="Measure within `quiet run --profile P`, whatever the file says.")
+        str | None,
+        typer.Option(metavar="P", help="Measure within `quiet run --profile P`, instead of the file's profile."),
     ] = None,
     markdown: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write a summary for a pull request to FILE.")
@@ -31,7 +32,7 @@ def gate_command(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Compare old with new for CI. Exits with 0 when green, 1 on a confirmed regression, 2 when it cannot judge."""
+    """Compare old with new for CI. Exits with 0 without a regression, 1 with a regression, and 2 if it cannot judge."""
     from cbench.gate import config, report, result, table
     from quiet import QuietError, UsageError, check_savable, save
 
@@ -39,7 +40,7 @@ def gate_command(
     for path, option in ((markdown, "--markdown"), (junit, "--junit"), (artifacts, "--artifacts")):
         if path is not None:
             if (other := taken.setdefault(os.path.realpath(path), option)) != option:
-                raise UsageError(f"{option} {path}: the same file as {other}")
+                raise UsageError(f"{option} {path}: the same file as {other}; choose another path")
             if path is not artifacts:
                 check_savable(str(path), option)
 
@@ -47,7 +48,7 @@ def gate_command(
         if junit is not None:
             save(str(junit), report.junit_error(message), "--junit")
 
-    save_error("the gate has not ended: it was killed, or its profile could not be applied")
+    save_error("the gate did not finish: it was killed, or its profile could not be applied")
     try:
         gate = config.load(file, old, new, profile)
         with interruptible(), TrialBar() as bar:

@@ -84,7 +84,7 @@ def load(path: Path, old: str | None = None, new: str | None = None, profile: st
     commands = {"run": run} if run else texts
     for key in texts:
         if not texts[key]:
-            raise wrong(key, "is missing")
+            raise wrong(key, "is missing: give a command, or a git revision if run is set")
     _check_placeholders({**commands, "build": build, "prepare": prepare}, wrong)
     for key, text in commands.items():
         try:
@@ -92,7 +92,7 @@ def load(path: Path, old: str | None = None, new: str | None = None, profile: st
         except UsageError as error:
             raise wrong(key, str(error).removeprefix(f"{key} ")) from None
     if build and not run and not any(PROGRAM in text for text in texts.values()):
-        raise table.error("build", f'is for git revisions, which `run` measures (run = "COMMAND"), and for {PROGRAM}')
+        raise table.error("build", f"applies only to git revisions (measured by run) and to commands with {PROGRAM}")
     arms = [Arm(name, text) for name, text in texts.items()]
     if run:
         repository, prefix = repository_of(base.folder)
@@ -141,7 +141,7 @@ _KEYS = (
     ("for shell built-ins and operators add --shell", "for shell built-ins and operators set shell = true"),
     ("permitted on these CPUs; see --cpu", "permitted on these CPUs; see cpus"),
     (": --build: ", ": build: "),
-    ("byte for byte: does --build use", "byte for byte: does build use"),
+    ("to the compiler or linker in --build", "to the compiler or linker in build"),
 )
 """Texts about options in other commands' errors, each with the text for the corresponding key of gate.toml."""
 _FIRST = re.compile(r"--(build \(|cpu\b)")

@@ -1,9 +1,9 @@
 """Judge which tests of a gate are regressions, from numbers alone.
 
-Two sessions keep the error rate without losing power. The first session screens each test individually at
-ALPHA. Suspect tests are measured again, by new runs with new orders, and are regressions if the second session confirms
-them, with all suspects together at ALPHA (Bonferroni). The second session's data are independent of the selection of
-its tests, so the chance of any false regression is at most ALPHA, for any number of tests.
+Two sessions limit the error rate for any number of tests. The first session screens each test individually at ALPHA.
+Suspect tests are measured again, by new runs with new orders, and are regressions if the second session confirms them,
+with all suspects together at ALPHA (Bonferroni). The second session's data are independent of the selection of its
+tests, so the chance of any false regression is at most ALPHA.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from cbench.gate.rule import GateRule, together
 REGRESSION, SUSPECTED, NOT_CONFIRMED = "regression", "suspected", "not confirmed"
 IMPROVEMENT, PASSED, CANNOT_JUDGE = "improvement", "passed", "cannot judge"
 JUDGED = (IMPROVEMENT, PASSED, NOT_CONFIRMED)
-"""Outcomes of tests that rule out a regression, or would have detected one as large as the threshold."""
+"""Outcomes that rule out a regression, or whose tests would have detected one as large as the threshold."""
 NEW_ARM = 0  # arm number in the analysis: the only arm that is neither old nor its copy
 
 
@@ -30,10 +30,10 @@ class JudgedTest:
     """The judgment of one test, new against old, by the last session that measured it.
 
     `delta_pct`: how much worse new is, in % (rates are inverted first), None if one of the programs has the value 0;
-    `interval_pct`: its interval, None without `delta_pct`, and if there are too few blocks for the level. `floor_pct`:
-    how much old may differ from its own copy, in %. `detectable_pct`: the smallest regression that these blocks would
-    have shown with the rule's probability, None if unknown. `layouts`: the number of measured builds. `session`: 1 or
-    2. `why`: the reason why the test cannot be judged, or how new differs from 0; else "".
+    `interval_pct`: the interval of `delta_pct`, None if `delta_pct` is None or if there are too few blocks for the
+    level. `floor_pct`: how much old may differ from its own copy, in %. `detectable_pct`: the smallest regression that
+    these blocks would have shown with the rule's probability, None if unknown. `layouts`: the number of measured
+    builds. `session`: 1 or 2. `why`: the reason why the test cannot be judged, or how new differs from 0; else "".
     """
 
     name: str

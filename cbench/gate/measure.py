@@ -1,4 +1,4 @@
-"""Measure one session of a gate: old, a copy of old, and new, in random blocks; each run has all tests of the suite."""
+"""Measure one session of a gate: old, a copy of old, and new, in random blocks; each run executes the whole suite."""
 
 from __future__ import annotations
 
@@ -28,7 +28,9 @@ ON_FAILURE, ON_TIMEOUT = "ignore_failure = true measures it anyway", "raise time
 WALL, WALL_UNIT = "wall time", "ns"
 ARMS = ("old", "old (copy)", "new")
 NEAR_ZERO = 1e-6
-"""Stands for 0 beside the smallest value above it: only the order of values matters then."""
+"""A value of 0 is replaced by this fraction of the smallest positive value, because only the order of values then
+matters.
+"""
 IN_FILE_NAME = str.maketrans(" ", "-", "()")
 Values = Mapping[str, tuple[str, float]]
 """The values of one run: the unit of each test, and the median of its samples."""
@@ -37,7 +39,8 @@ Values = Mapping[str, tuple[str, float]]
 @dataclass(frozen=True, slots=True)
 class SessionTest:
     """A test that occurs in every run. `values`: a row for each block, a number for each arm; all above 0. `from_zero`:
-    how new differs if one of the programs has the value 0 in every run, which a number near 0 represents here.
+    how new differs if one of the programs has the value 0 in every run, which a small positive number represents in
+    `values`.
     """
 
     name: str
@@ -185,7 +188,7 @@ class _Runs:
                 values = tuple(tuple(run[name][1] for run in block) for block in self.blocks)
                 test = _session_test(name, units.pop(), values)
                 if test is None:
-                    left_out[name] = "a value of 0 beside others, or below 0; ratios need values above 0"
+                    left_out[name] = "some values are 0 or negative; ratios need values above 0"
                 else:
                     tests.append(test)
         return tests, left_out

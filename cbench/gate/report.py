@@ -27,7 +27,7 @@ def sentence(test: JudgedTest) -> str:
     text = f"{test.delta_pct:+.3g} % ({low:+.3g} to {high:+.3g} % at {100 * test.level:.3g} %)"
     text += f"; old differs from its own copy by at most {test.floor_pct:.2g} %"
     if test.outcome in SKIPPED and test.detectable_pct is not None:
-        text += f"; only a slowdown of {test.detectable_pct:.2g} % would have been detected"
+        text += f"; only a slowdown of at least {test.detectable_pct:.2g} % would have been detected"
     if test.outcome == NOT_CONFIRMED:
         text = f"suspected in the first session, not confirmed in the second: {text}"
     if test.outcome == CANNOT_JUDGE:
@@ -42,7 +42,7 @@ def power(result: GateResult) -> str:
         return ""
     enough = sum(each <= result.threshold_pct for each in known)
     line = f"a slowdown of {result.threshold_pct:g} % would have been detected in {enough} of {len(result.tests)} tests"
-    return line if enough == len(result.tests) else f"{line}, and in all of them one of {max(known):.2g} %"
+    return line if enough == len(known) else f"{line}, and a slowdown of {max(known):.2g} % in {len(known)}"
 
 
 def lines(result: GateResult) -> list[str]:

@@ -34,7 +34,7 @@ ORDER = (REGRESSION, CANNOT_JUDGE, NOT_CONFIRMED, IMPROVEMENT, CANNOT_TELL, PASS
 
 @dataclass(frozen=True, slots=True)
 class SessionFacts:
-    """Facts about a session; `ended`: blocks, effect (it can detect the threshold) or budget.
+    """Facts about a session. `ended`: blocks, effect (a slowdown by the threshold is detectable) or budget.
 
     `runs`: the number of runs of all arms; `polluted`: how many of these runs were disturbed; `causes`: the causes of
     the disturbances.
@@ -81,7 +81,7 @@ class GateResult:
         """The summary in one line."""
         size = len(self.tests)
         head = {GREEN: "green", RED: "red", NOT_JUDGED: "cannot judge"}[self.exit_code]
-        return f"{head}: {size} test{'' if size == 1 else 's'}: {counts(self.tests) or 'none in every run'}"
+        return f"{head}: {size} test{'' if size == 1 else 's'}: {counts(self.tests) or 'no test occurs in every run'}"
 
 
 def counts(tests: Sequence[JudgedTest]) -> str:
@@ -100,7 +100,7 @@ def run(config: GateConfig, artifacts: Path | None, show: Show, tell: Callable[[
     cannot be measured.
     """
     if artifacts and artifacts.exists() and (not artifacts.is_dir() or any(artifacts.iterdir())):
-        raise UsageError(f"--artifacts {artifacts}: already exists; choose a new or empty directory")
+        raise UsageError(f"--artifacts {artifacts}: is not an empty directory; choose a new or empty directory")
     if artifacts:
         try:
             artifacts.mkdir(parents=True, exist_ok=True)
@@ -114,7 +114,8 @@ def run(config: GateConfig, artifacts: Path | None, show: Show, tell: Callable[[
     facts = [_facts(first, seed)]
     suspects = frozenset(test.name for test in judged.values() if test.outcome == SUSPECTED)
     if config.rule.confirm and suspects:
-        tell(f"{len(suspects)} suspected: measuring a second session to confirm or clear")
+        many = "1 suspected test" if len(suspects) == 1 else f"{len(suspects)} suspected tests"
+        tell(f"{many}: measuring a second session to confirm or clear the suspicion")
         with keys_named(config.path):
             second = measure(config, seed + 1, suspects, _folder(artifacts, 2), show, tell)
         facts.append(_facts(second, seed + 1))

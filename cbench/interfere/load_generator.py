@@ -100,7 +100,7 @@ def running(spec: Spec, measured: int) -> Iterator[Figures]:
     early.
     """
     if spec.cpu == measured:
-        raise UsageError(f"a load on CPU {spec.cpu} would run on the CPU that is measured")
+        raise UsageError(f"a load on CPU {spec.cpu} would run on the measured CPU; choose another CPU")
     figures = Figures()
     name = f"the load {spec.workload} on CPU {spec.cpu}"
     worker = Worker("cbench.interfere.load_generator")
@@ -110,7 +110,7 @@ def running(spec: Spec, measured: int) -> Iterator[Figures]:
         try:
             received = worker.receive(PATIENCE_S, name)
         except TimeoutError:
-            raise QuietError(f"{name}: not {wanted} within {PATIENCE_S:g} s; ended it") from None
+            raise QuietError(f"{name}: not {wanted} within {PATIENCE_S:g} s; the load was killed") from None
         if received is None:
             raise QuietError(f"{name}: ended early ({worker.ended(patience=1)}), before it was {wanted}")
         return received

@@ -17,15 +17,16 @@ from cbench.stats.summary import floor
 RESAMPLES = 1000
 CONFIDENCE = 0.95
 STEADY_PCT = 5.0
-LOWEST = 0.05
 """If the unloaded visits differ by more than this (%), the absence of an effect proves nothing."""
+LOWEST = 0.05
+"""The quantile that replaces the floor if no value repeats."""
 
 Visits = Sequence[Sequence[int]]
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """The differences of floor and median, in % of the unloaded values, and the interval of the median's difference."""
+    """The differences in floor and in median, in % of the unloaded values, and the latter's interval."""
 
     floor_pct: float
     median_pct: float
@@ -35,10 +36,10 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """The differences among the unloaded visits, in % of their common median.
+    """The differences among the unloaded visits, in %.
 
-    `drift_pct`: the median of the last visit against that of the first. `noise_pct`: the largest distance of a visit's
-    median from the common one.
+    `drift_pct`: the difference of the last visit's median from the first visit's median. `noise_pct`: the largest
+    distance of a visit's median from the median of all visits together.
     """
 
     drift_pct: float
@@ -50,9 +51,10 @@ def pooled(visits: Visits) -> list[int]:
 
 
 def lowest(values: Sequence[int]) -> tuple[int, bool]:
-    """The floor, or the value below which LOWEST of the values lie if none repeats; and whether the number is a floor.
+    """The floor or, if no value repeats, the LOWEST quantile of the values; and whether the result is a floor.
 
-    The minimum of calibrated cycles is too low where both chains of a trial were interrupted alike.
+    The minimum is not used, because calibrated cycles are too low if both chains of a trial were interrupted for the
+    same time.
     """
     repeated = floor(values)
     return (sorted(values)[int(LOWEST * len(values))], False) if repeated is None else (repeated, True)
@@ -71,7 +73,7 @@ def baseline(visits: Visits) -> Baseline:
 
 
 def difference(loaded: Visits, unloaded: Visits, seed: int) -> Difference:
-    """The difference of loaded from unloaded visits, with the 95 % bootstrap percentile interval of the difference of
+    """The difference of loaded from unloaded visits, with the 95 % bootstrap percentile interval of the difference in
     medians.
     """
     dice = random.Random(seed)

@@ -26,7 +26,7 @@ def interfere(measured: InterfereResult) -> None:
         console.print()
         console.print(_table(measured, result))
         if not all(row.floor_repeats for row in result.measured):
-            console.print("* no value repeats: shows the 5 % quantile instead of the floor")
+            console.print("* no value repeats, so the 5 % quantile is shown instead of the floor")
         console.print(escape(result.verdict), soft_wrap=True)
 
 
@@ -35,7 +35,8 @@ def _table(measured: InterfereResult, result: WorkloadInterference) -> Table:
     table = Table(title=escape(f"{result.workload} ({settings})"), title_justify="left")
     table.add_column("load")
     table.add_column("CPU", justify="right")
-    for name in ("floor", "median", "floor", "median, 95 % interval", "polluted", "load ran"):
+    changes = ("change in floor", "change in median, 95 % interval")
+    for name in ("floor", "median", *changes, "polluted", "load ran"):
         table.add_column(name, justify="right", no_wrap=True)
     for row in result.conditions:
         table.add_row(*(_row(row) if isinstance(row, MeasuredCondition) else _absent(row)))

@@ -36,14 +36,14 @@ class JobStatus:
 
 
 def status(data: str) -> JobStatus:
-    """The state of a store's measurement. Raises UsageError if there is no store and no detached job."""
+    """The state of a store's measurement. Raises UsageError if there is neither a store nor a detached job."""
     path = Path(data)
     job = detached.read(path)
     running = (job is not None and job.alive) or lock.held(path)
     found = _progress(path, job.kind if job else "", running)
     if found is None:
         if job is None:
-            raise UsageError(f"{data}: no such measurement; start one with --detach")
+            raise UsageError(f"{data}: no measurement is stored here; give the output file (-o) of a measurement")
         found = JobStatus(data, job.kind, STOPPED, 0)
     if running:
         return replace(found, state=RUNNING)

@@ -35,7 +35,7 @@
 #define CBENCH_DONE 0u
 #define CBENCH_BAD_VERSION 1u /* EINVAL */
 #define CBENCH_BAD_REQUEST 2u /* EINVAL: flags, counter, warmup or region */
-#define CBENCH_BAD_WORKLOAD 3u /* EINVAL: none of this name */
+#define CBENCH_BAD_WORKLOAD 3u /* EINVAL: no workload has this name */
 #define CBENCH_BAD_PARAM 4u /* EINVAL: one of params, their number, or rewarm */
 #define CBENCH_BAD_TRIALS 5u /* EINVAL */
 #define CBENCH_CPU_OFFLINE 6u /* ENODEV */
@@ -45,7 +45,7 @@
 #define CBENCH_NO_CYCLES 10u /* perf's error, else ENODATA */
 #define CBENCH_TOO_LONG 11u /* ETIME in the warm-up; 0 when trials became longer than allowed */
 #define CBENCH_SIGNAL 12u /* EINTR in the warm-up, else 0 */
-#define CBENCH_CPU_GONE 13u /* 0: it went offline, or the thread was moved */
+#define CBENCH_CPU_GONE 13u /* 0: the CPU went offline, or the thread was moved */
 #define CBENCH_COUNTER_LOST 14u /* 0: perf took the counter away */
 
 struct cbench_trial {

@@ -54,9 +54,9 @@ void cb_pmu_close(struct perf_event *event);
  * event is not on the PMU now.
  */
 u32 cb_pmu_index(const struct perf_event *event);
-/* Changes when perf writes to the counter. */
+/* A value that changes when perf writes to the counter. */
 u64 cb_pmu_epoch(struct perf_event *event);
-/* Every counter has that many bits. */
+/* The number of bits that every counter has at least. */
 extern const unsigned int cb_pmu_width;
 
 /* trials.c: 0 or -errno, with the reason in the request; the trials done are in `trials`. */

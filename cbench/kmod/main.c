@@ -14,7 +14,7 @@
 
 #include "internal.h"
 
-/* One at a time: two would measure each other. */
+/* Only one measurement at a time, because two would disturb each other. */
 static DEFINE_MUTEX(measuring);
 
 static int refuse(struct cbench_request *request, u32 reason, int err)

@@ -3,9 +3,9 @@
  * CPU cycles from perf's own counter, pinned to one CPU and read as user space
  * reads it.
  *
- * perf sets up the counter and manages the counters of others; it provides only
- * the number of the hardware counter. A value read in this way is compared with
- * perf's own count before it is trusted.
+ * perf sets up the counter and shares the PMU with other users; this file takes
+ * only the number of the hardware counter from it. Values that are read directly
+ * are compared with perf's own count before they are trusted.
  */
 #include <linux/err.h>
 #include <linux/irqflags.h>
@@ -17,10 +17,10 @@
 #include "internal.h"
 
 #ifdef CONFIG_X86
-/* 40 bits since the first PMU, 48 on most: the low 40 suffice for minutes. */
+/* Every PMU has at least 40 bits, and most have 48; the low 40 bits overflow only after minutes. */
 const unsigned int cb_pmu_width = 40;
 #else
-/* perf counts in 32 bits unless asked; a region is shorter than 2^32 cycles below 8 GHz. */
+/* perf counts in 32 bits by default; a region is shorter than 2^32 cycles at frequencies below 8 GHz. */
 const unsigned int cb_pmu_width = 32;
 #endif
 
@@ -29,7 +29,7 @@ static u32 hardware_index(const struct perf_event *event)
 #ifdef CONFIG_X86
 	return event->hw.event_base_rdpmc + 1;
 #else
-	/* drivers/perf/arm_pmuv3.c: the cycle counter was 0 and event counters began at 1 until 6.12. */
+	/* drivers/perf/arm_pmuv3.c: the cycle counter was 0 and event counters began at 1 before Linux 6.12. */
 	if (LINUX_VERSION_CODE < KERNEL_VERSION(6, 12, 0))
 		return event->hw.idx == 0 ? 32 : event->hw.idx;
 	return event->hw.idx + 1;
@@ -49,7 +49,7 @@ u64 cb_pmu_epoch(struct perf_event *event)
 	return local64_read(&event->hw.prev_count);
 }
 
-/* Some cycles, read directly. -EBUSY: the event is not on the PMU. */
+/* The cycles of a short loop, read directly. -EBUSY: the event is not on the PMU. */
 static int spin(const struct perf_event *event, u64 *ret)
 {
 	unsigned long flags;
@@ -96,7 +96,7 @@ int cb_pmu_open(u32 cpu, u32 pmu_type, struct perf_event **ret)
 	int err;
 
 #ifdef CONFIG_X86
-	/* rdpmc faults there; the kernel reads the counter in another way. */
+	/* rdpmc faults in a Xen PV guest; its kernel reads the counter in another way. */
 	if (boot_cpu_has(X86_FEATURE_XENPV))
 		return -EOPNOTSUPP;
 #endif

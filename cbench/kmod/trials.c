@@ -25,7 +25,7 @@
 #define EMPTY_TRIALS 64
 #define TRIES 3 /* trials in a row that are too long, or during which perf wrote to the counter */
 
-/* With interrupts off. Nothing but the function runs between the two reads. */
+/* Called with interrupts off. Nothing but the function runs between the two reads. */
 static int one_trial(void *data)
 {
 	struct cb_job *job = data;
@@ -57,7 +57,7 @@ static int one_trial(void *data)
 	return 0;
 }
 
-/* -ENODEV: not on that CPU. -EIO: no counter. -EAGAIN: the counter was written to. */
+/* -ENODEV: not on the requested CPU. -EIO: no counter. -EAGAIN: perf wrote to the counter. */
 static int run_trial(struct cb_job *job)
 {
 	unsigned long flags;
@@ -107,8 +107,8 @@ static u64 saturated(u64 a, u64 b)
 }
 
 /*
- * Measure the time that n and rewarm take together; -ETIME with an estimate if
- * that is too long. Doubling n keeps each step short.
+ * Measure the total time of the calls with n and with rewarm; -ETIME, with an
+ * estimate, if it is too long. Doubling n keeps each step short.
  */
 static int probe(struct cb_job *job)
 {
@@ -183,7 +183,7 @@ static int cut_short(struct cb_job *job, int err)
 	}
 }
 
-/* `count` trials, written to `trials` unless that is NULL. */
+/* Run `count` trials, and write them to `trials` unless that is NULL. */
 static int series(struct cb_job *job, struct cbench_trial *trials, u32 count, u32 *done)
 {
 	struct cbench_request *request = job->request;

@@ -21,9 +21,12 @@ def knobs_command(
     *,
     response: Annotated[
         str,
-        typer.Option(metavar="NAME", help="lost, gap or interrupts of the CPUs; median, spread or floor of a command."),
+        typer.Option(
+            metavar="NAME",
+            help="Response: lost, gap or interrupts (of the CPUs); median, spread or floor (of a command).",
+        ),
     ] = "lost",
-    profile: Annotated[str, typer.Option(metavar="P", help="The full profile, or a file.")] = "bench",
+    profile: Annotated[str, typer.Option(metavar="P", help="Profile to screen: a name or a file.")] = "bench",
     only: Annotated[
         list[str] | None,
         typer.Option("--only", metavar="KNOB", help="Screen only these knobs; the others stay applied."),
@@ -31,10 +34,10 @@ def knobs_command(
     without: Annotated[
         list[str] | None, typer.Option("--without", metavar="KNOB", help="Never apply this knob; repeatable.")
     ] = None,
-    cpus: Annotated[str, typer.Option(metavar="LIST", help="The CPUs to isolate (the profile's).")] = "",
-    duration: Annotated[float, typer.Option(metavar="S", help="Measure for S seconds after each apply.")] = 10.0,
+    cpus: Annotated[str, typer.Option(metavar="LIST", help="CPUs to isolate (default: the profile's).")] = "",
+    duration: Annotated[float, typer.Option(metavar="S", help="Measure for S seconds in each application.")] = 10.0,
     trials: Annotated[
-        int | None, typer.Option(metavar="N", help="Runs of the command or workload after each apply.")
+        int | None, typer.Option(metavar="N", help="Number of runs in each application (of a command or workload).")
     ] = None,
     within: Annotated[
         str,
@@ -46,18 +49,20 @@ def knobs_command(
     seed: Annotated[int, typer.Option(help="Seed of the groups and the random orders.")] = 1,
     plan: Annotated[bool, typer.Option("--plan", help="Show the design and its duration; change nothing.")] = False,
     write_profile: Annotated[
-        Path | None, typer.Option("--write-profile", metavar="FILE.toml", help="Write the smallest profile.")
+        Path | None,
+        typer.Option("--write-profile", metavar="FILE.toml", help="Write the smallest profile to this file."),
     ] = None,
-    report: Annotated[Path | None, typer.Option("--report", metavar="FILE.html", help="Write a page.")] = None,
+    report: Annotated[Path | None, typer.Option("--report", metavar="FILE.html", help="Write an HTML page.")] = None,
     output: Annotated[
         Path, typer.Option("--output", "-o", metavar="FILE", help="Store every application in this file.")
     ] = Path("knobs.db"),
     resume: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Resume a screening; show one that has ended.")
+        Path | None,
+        typer.Option(metavar="FILE", help="Resume the screening in FILE, or show its result if it has ended."),
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Screen a profile's settings for their effect on this host. Needs root: it applies them.
+    """Screen a profile's settings for their effect on this host. Needs root to apply them.
 
     Exits with 1 when the smallest profile is noisier than the full one.
     """
@@ -114,7 +119,10 @@ def _check_profile(path: Path, data: Path) -> None:
 
     check_savable(str(path), "--write-profile")
     if path.suffix != ".toml":
-        raise UsageError(f"--write-profile {path}: must end with .toml, so that quiet's --profile takes it for a file")
+        raise UsageError(
+            f"--write-profile {path}: must end with .toml, because `quiet plan --profile` reads other values as names "
+            "of profiles"
+        )
     if path.exists() and data.exists() and path.samefile(data):
         raise UsageError(f"--write-profile {path}: is the data file itself; choose another name")
 

@@ -1,7 +1,7 @@
 """Define the knobs of a screening, the order in which they may be left out, and the findings. No I/O.
 
-A knob that `needs` another one must not be applied without it. So a knob is left out together with all knobs that need
-it. `ordered` lists these before it, so that every prefix of the list can be left out by itself.
+If knob A `needs` knob B, A must not be applied without B. So B is left out only together with A. `ordered` lists A
+before B, so that every prefix of the list can be left out by itself.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ FULL, NONE, GROUP, AGAIN, WRITTEN, NAMED, SINGLE = (
     "the full profile",
     "no knob",
     "without a group",
-    "once more without a group",
+    "again without a group",
     "the written profile",
     "without all knobs that matter",
     "without one knob",
@@ -28,20 +28,20 @@ SEARCH, VERIFY, CONFLICTS = "search", "verify", "conflicts"
 PRIOR_KNOBS, PRIOR_MATTER = 8, 1
 """The prior: one knob in eight matters."""
 UNLIKELY = 0.2
-"""The factor by which the probability that a knob matters is reduced if sums of effects suggest that it is inert."""
+"""The probability that a knob matters is multiplied by this if sums of effects suggest that the knob is inert."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScreenedKnob:
-    """A knob that the profile would change here; `needs`: another knob that it requires, "" for none."""
+    """A knob whose setting the profile would change on this host; `needs`: the knob that it requires, "" for none."""
 
     name: str
     needs: str = ""
 
 
 class Application(NamedTuple):
-    """One application of the profile without the left-out knobs, which is measured and restored. `phase`, `why`: its
-    purpose.
+    """One application of the profile without the left-out knobs: apply, measure, restore. `phase`, `why`: the purpose
+    of the application.
     """
 
     left_out: LeftOut
@@ -52,8 +52,8 @@ class Application(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class SearchOptions:
     """The options of a search. `within`: deviations up to this share of the full profile's level count as no
-    difference; `adds`: whether causes add up in the response, as for lost time, or only the largest one counts, as for
-    the longest gap.
+    difference; `adds`: whether causes add up in the response, as for lost time, or only the largest cause counts, as
+    for the longest gap.
     """
 
     within: float = 0.05
@@ -79,7 +79,7 @@ class KnobFinding:
     """The estimated effect of a knob that matters. `sign`: 1 if the host is noisier without the knob, -1 if the knob
     itself makes noise.
 
-    `effect`: change of the response without the knob, with its interval; `p`: corrected for all knobs.
+    `effect`: the change in the response when the knob is left out, from `low` to `high`; `p`: corrected for all knobs.
     """
 
     knob: str
@@ -129,7 +129,7 @@ class Needs:
         return frozenset(chosen.union(*(self.dependents(name) for name in chosen)))
 
     def ordered(self, names: Collection[str], seed: int) -> list[str]:
-        """The knobs in random order, except that a knob that needs another one comes before it."""
+        """The knobs in random order, except that each knob precedes the knobs that it needs."""
         shuffled = Stream(seed, "knobs").shuffled(sorted(names))
         return sorted(shuffled, key=lambda name: -len(self.of(name)))
 

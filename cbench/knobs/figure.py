@@ -19,6 +19,6 @@ def effects(result: KnobsResult) -> str:
         axes.axvline(0, color=GREY, linewidth=0.8)
         axes.set_yticks(range(len(known)), [shortened(each.knob) for each in reversed(known)])
         axes.set_ylim(-0.6, len(known) - 0.4)
-        axes.set_xlabel(f"without the knob, {result.unit}")
+        axes.set_xlabel(f"change without the knob, {result.unit}")
 
     return svg("effects", draw, height=0.9 + 0.28 * len(known), width=BROAD)

@@ -34,8 +34,8 @@ SOURCE = "cbench screen knobs "
 
 @dataclass(frozen=True, slots=True)
 class KnobPlan:
-    """The knobs to screen on this host. `fixed`: knobs that are always applied; `idle`: knobs with nothing to change
-    here; `rest`: the profile's housekeeping CPUs.
+    """The knobs to screen on this host. `fixed`: knobs that are always applied; `idle`: the number of the profile's
+    other knobs, which have nothing to change on this host; `rest`: the profile's housekeeping CPUs.
     """
 
     profile: str
@@ -65,12 +65,16 @@ def planned(options: KnobOptions, reader: Reader) -> KnobPlan:
     changing = dict.fromkeys(change.knob for change in plan.changes)
     for name in options.only:
         if name not in changing:
-            why = next((skip.reason for skip in plan.skips if skip.knob == name), "it would change nothing here")
+            why = next(
+                (skip.reason for skip in plan.skips if skip.knob == name), "it would change nothing on this host"
+            )
             raise UsageError(f"--only {name}: {why}")
     names = [name for name in changing if not options.only or name in options.only]
     if not names:
-        why = plan.skips[0].reason if plan.skips else "every setting is as the profile has it"
-        raise Refused(f"profile {profile.name}: nothing to screen, because it would change nothing here: {why}")
+        why = plan.skips[0].reason if plan.skips else "every setting already has the profile's value"
+        raise Refused(
+            f"profile {profile.name}: nothing to screen: the profile would change nothing on this host: {why}"
+        )
     wanted = sum(choice != "leave" for choice in profile.knobs.values())
     return KnobPlan(
         profile=profile.name,

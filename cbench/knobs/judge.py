@@ -3,12 +3,12 @@
 The test is Wald's sequential probability ratio test (A. Wald, Ann. Math. Statist. 16 (1945) 117-186) of no difference
 against a difference of `matters`, once for each direction (M. Sobel, A. Wald, Ann. Math. Statist. 20 (1949) 502-522):
 one measurement is enough if the noise is low; otherwise the test requests another. The probability that any inert knob
-is reported as mattering is at most alpha for the whole screening: alpha is divided by the number of knobs. Such a test
-for every group of a bisection is the idea of the controlled sequential bifurcation of H. Wan, B. E. Ankenman, B. L.
-Nelson, Oper. Res. 54 (2006) 743-755.
+is reported as mattering is at most alpha for the whole screening: alpha is divided by the number of knobs. The idea of
+testing every group of a bisection in this way comes from controlled sequential bifurcation (H. Wan, B. E. Ankenman, B.
+L. Nelson, Oper. Res. 54 (2006) 743-755).
 
-The unit is the application, because the spread between applications, not the spread within one, shows how well a level
-repeats.
+The unit of observation is the application, because the spread between applications, not the spread within one, shows
+how well a level repeats.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ from cbench.stats.distributions import student_p, t_quantile
 MISSED = 0.01
 """The probability, at each decision, that a group with a joint effect of `matters` is judged to have none."""
 SMALLEST, LARGEST, OF_ALL = 3.0, 6.0, 0.25
-"""The smallest effect that matters: at least SMALLEST and at most LARGEST standard deviations, in between, the share
-OF_ALL of the noise that the profile removes.
+"""The smallest effect that matters is the share OF_ALL of the noise that the profile removes, but at least SMALLEST and
+at most LARGEST standard deviations.
 """
 MOST_REPEATS = 5
 FEW, HEAVY = 6, 2.0
-"""With at least FEW values, a standard deviation above HEAVY times the estimate from the middle half is attributed to
-outliers.
+"""With at least FEW values, the standard deviation is limited to HEAVY times the estimate from the median absolute
+deviation, because outliers cause any excess.
 """
 CAUTION = 0.975
 """The quantile of Student's t distribution by which a standard deviation estimated from few values is enlarged."""
 NORMAL_MAD = 1.4826
 LEAST_STEP = 1e-4
-"""The smallest credible noise, as a share of the difference between the full profile and no knob."""
+"""The smallest credible noise, as a share of the quiet level plus its distance from the level without any knob."""
 LOUDER, QUIETER, ALIKE = 1, -1, 0
 
 
@@ -109,7 +109,7 @@ class QuietLevel:
         return ALIKE if max(up, down) < 0 else LOUDER if up > down else QUIETER
 
     def p_value(self, difference: float, repeats: int) -> float:
-        """The p-value of this difference, the mean of `repeats` values, after Bonferroni's correction for all knobs."""
+        """The p-value of a difference that `repeats` values show, after Bonferroni's correction for all knobs."""
         error = self.deviation * sqrt(1 / repeats + 1 / len(self.values))
         return min(1.0, self.knobs * student_p(difference / error, self.freedom))
 

@@ -29,7 +29,7 @@ def respond(options: KnobOptions, cpus: frozenset[int]) -> float:
         reports: list[Any] = [json.loads(_output(command_line(options, cpus))) for _ in range(WINDOWS)]
         return median(of_noise(list(each["cpus"].values()), each["duration_s"], options.response) for each in reports)
     except (ValueError, LookupError, TypeError) as error:
-        raise QuietError(f"--response {options.response}: cannot be read: {one_line(repr(error))}") from None
+        raise QuietError(f"--response {options.response}: unreadable measurement: {one_line(repr(error))}") from None
 
 
 def command_line(options: KnobOptions, cpus: frozenset[int]) -> list[str]:
@@ -64,8 +64,8 @@ def _output(command: list[str]) -> str:
 
 
 def of_noise(cpus: list[Any], seconds: float, response: str) -> float:
-    """The response from the CPUs' objects in `quiet noise --json`: the mean over the CPUs or, for gaps, the longest
-    one.
+    """The response from the CPUs' objects in `quiet noise --json`: the mean over the CPUs or, for gaps, the longest gap
+    on any CPU.
     """
     if response == "gap":
         return max(float(each["max_ns"]) for each in cpus) / 1e3
@@ -75,7 +75,7 @@ def of_noise(cpus: list[Any], seconds: float, response: str) -> float:
 
 
 def interrupts(lines: Any) -> float:
-    """The number of interrupts in the kernel's counts per line of /proc/interrupts."""
+    """The number of interrupts: the sum of the counts of /proc/interrupts without the lines NOT_INTERRUPTS."""
     return float(sum(line["counted"] for name, line in lines.items() if name not in NOT_INTERRUPTS))
 
 
@@ -92,9 +92,11 @@ def of_times(times: list[float], response: str) -> float:
 
 def floor(times: list[float]) -> float:
     """The noise floor in %: half the 95 % interval of the difference between odd and even runs, which stand for A and
-    A'.
+    A'. Raises QuietError for too few runs.
     """
     pairs = [log(one / other) for one, other in zip(times[::2], times[1::2], strict=False) if one > 0 and other > 0]
     if len(pairs) < FEWEST_PAIRS:
-        raise ValueError(f"{len(times)} runs are too few for a noise floor")
+        raise QuietError(
+            f"--response floor: {len(times)} runs are too few: raise --trials to at least {2 * FEWEST_PAIRS}"
+        )
     return 100 * t_quantile(0.975, len(pairs) - 1) * stdev(pairs) / sqrt(len(pairs))

@@ -30,13 +30,15 @@ RESPONSES = {
         KnobResponse("interrupts", "/s", 10**6, "interrupts per second on an isolated CPU"),
         KnobResponse("median", "ns", 10**3, "median time of a run", command=True),
         KnobResponse(
-            "spread", "%", 10**9, "interquartile range of a run's times, relative to their median", command=True
+            "spread", "%", 10**9, "interquartile range of the run times, relative to their median", command=True
         ),
-        KnobResponse("floor", "%", 10**9, "noise floor: how much runs A and A' may seem to differ", command=True),
+        KnobResponse(
+            "floor", "%", 10**9, "noise floor (apparent difference between equal runs A and A')", command=True
+        ),
     )
 }
 FEWEST = 15
-"""The fewest applications, even for a screening of a few knobs."""
+"""The minimum of --applications, even for a screening of a few knobs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

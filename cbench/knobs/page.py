@@ -17,7 +17,7 @@ def page(result: KnobsResult) -> str:
                 "effects",
                 figure.effects(result),
                 "Effects",
-                f"The change of the {result.title} when a knob is omitted, with its 95 % interval.",
+                f"Change in the {result.title} when one knob is left out, with its 95 % interval.",
                 broad=True,
             )
         )

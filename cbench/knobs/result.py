@@ -28,8 +28,8 @@ class DesignForecast:
 
 @dataclass(frozen=True, slots=True)
 class KnobDesign:
-    """The result of `--plan`: the knobs to screen, those that are always applied (`fixed`), and those that would change
-    nothing here (`idle`).
+    """The result of `--plan`: the knobs to screen, the knobs that are always applied (`fixed`), and the number of knobs
+    that would change nothing on this host (`idle`).
     """
 
     profile: str
@@ -48,11 +48,11 @@ class KnobDesign:
 
 @dataclass(frozen=True, slots=True)
 class KnobEffect:
-    """The effect of a knob: the response without the knob minus the profile's response, with a 95 % interval; `p` is
-    corrected (Bonferroni).
+    """The effect of a knob: the response without the knob minus the profile's response, with a 95 % interval;
+    `p_adjusted`: corrected for all knobs (Bonferroni).
 
-    The figures are None if the knob was not identified individually. `why`: for a knob that is only required by another
-    one, the name of that knob.
+    The figures are None if the knob was not identified individually. `why`: for a knob that is kept only because
+    another knob needs it, a text with the name of that other knob.
     """
 
     knob: str
@@ -91,8 +91,8 @@ class ProfileCheck:
 class KnobsResult:
     """The result of a screening. `full` and `none`: the response with the whole profile and without any of its knobs.
 
-    `finished`: whether every knob is decided and the smallest profile was compared. `smallest`: the difference to
-    detect.
+    `finished`: whether every knob is decided and the smallest profile was compared. `smallest`: the joint effect from
+    which a group of dropped knobs would have been detected, None if no knob was dropped.
     """
 
     profile: str
@@ -134,7 +134,7 @@ class KnobsResult:
 
     @property
     def title(self) -> str:
-        """The response's name, as a title."""
+        """The response in words."""
         return RESPONSES[self.response].title
 
 
@@ -198,7 +198,7 @@ def _conflicts(search: Search) -> list[KnobConflict]:
         if knob not in search.matter
     ]
     found += [
-        KnobConflict("worse", (each.knob,), f"the host is quieter without {each.knob}: it is left out")
+        KnobConflict("worse", (each.knob,), f"the host is quieter without {each.knob}, so {each.knob} is left out")
         for each in search.findings()
         if each.sign != LOUDER
     ]
@@ -206,19 +206,20 @@ def _conflicts(search: Search) -> list[KnobConflict]:
         KnobConflict(
             "replaceable",
             (knob,),
-            f"{knob} matters only because others are left out: in the full profile another knob removes the same noise",
+            f"{knob} matters only because other knobs are left out: in the full profile, one of them removes the same "
+            "noise",
         )
         for knob in search.replaceable
     ]
     if search.not_replaceable and not search.replaceable:
         together, expected = search.together or (0.0, 0.0)
         names = tuple(search.not_replaceable)
-        share = f"{together / expected:.0%}" if expected else "less"
+        share = f"{together / expected:.0%} of" if expected else "less than"
         found.append(
             KnobConflict(
                 "overlap",
                 names,
-                f"the effects of {', '.join(names)} overlap: left out together they have {share} of the sum of "
+                f"the effects of {', '.join(names)} overlap: left out together, these knobs have {share} the sum of "
                 "their effects, so some of them remove the same noise",
             )
         )

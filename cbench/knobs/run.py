@@ -114,8 +114,8 @@ def resume(path: Path, show: Show, tell: Tell) -> KnobsResult:
 def _only_root() -> None:
     if os.geteuid() != 0:
         raise Refused(
-            "cbench screen knobs applies settings to this host, which needs root: run it with sudo; --plan needs no "
-            "root"
+            "cbench screen knobs applies settings to this host, which needs root: run it with sudo; only --plan works "
+            "without root"
         )
 
 
@@ -148,13 +148,16 @@ def _run(screening: StoredScreening, path: Path, show: Show, tell: Tell) -> Knob
 
 
 def replayed(screening: StoredScreening) -> Search:
-    """The search, advanced through the stored applications. Raises QuietError if these belong to another search."""
+    """The search, advanced through the stored applications. Raises QuietError if these do not fit the search."""
     search = search_of(screening)
     for done in screening.applications:
         if search.next is not None and search.next.phase == SEARCH != done.phase:
             search.conclude()
         if search.next is None or search.next.left_out != done.left_out:
-            raise QuietError("the stored applications are not those of this search: it was written by another version")
+            raise QuietError(
+                "the stored applications do not fit this search: another version of cbench wrote them; start a new "
+                "screening"
+            )
         search.add(done.value, done.suspects)
     return search
 
@@ -208,7 +211,8 @@ def write_profile(result: KnobsResult, data: Path, target: Path, tell: Tell) -> 
     screening = stored.read(data)
     summary = f"{len(result.written)} of {result.screened + len(result.fixed)} knobs of {result.profile}"
     save(str(target), toml(screening.plan, result.written, target.stem, summary), "--write-profile")
-    tell(f"{target} written: quiet plan --profile {target if '/' in str(target) else f'./{target}'}")
+    name = target if "/" in str(target) else f"./{target}"
+    tell(f"{target} written; show its changes with: quiet plan --profile {name}")
 
 
 def write_page(result: KnobsResult, target: Path) -> None:

@@ -5,8 +5,8 @@ dropped permanently; otherwise the group is halved until one knob remains. This 
 smallest profile needs: of two knobs that remove the same cause, the first can be dropped without effect, and the second
 then matters.
 
-On an otherwise quiet host, each cause is seen alone: a small one is not hidden by the noise of a large one, and
-responses that do not add up (the longest gap) can be screened as well. See docs/screen-knobs.md.
+On an otherwise quiet host, each cause is seen alone: the noise of a large cause does not hide a small cause, and
+responses that do not add up (the longest gap) can also be screened. See docs/screen-knobs.md.
 
 The search is a generator: it yields an application and receives its value. It is deterministic, so a screening resumes
 by sending the stored values.
@@ -174,8 +174,8 @@ class Search:
         yield from self._confirm()
 
     def _group(self) -> list[str]:
-        """The next group of knobs to leave out. If the effects so far explain the response without any knob, the group
-        is once the whole remaining pool.
+        """The next group of knobs to leave out. After each new finding, if the effects so far explain the response
+        without any knob, this is the whole remaining pool.
         """
         effects = self.findings()
         if self.options.adds and len(effects) > self._explained and self._unexplained() < self._tolerance():
@@ -283,7 +283,7 @@ class Search:
         return sorted(found, key=lambda finding: -abs(finding.effect))
 
     def _half_width(self, values: Sequence[float], center: float) -> float:
-        """The half-width of an effect's 95 % interval: noise grows with the response, as for counts of events."""
+        """The half-width of an effect's 95 % interval, if noise grows with the response as it does for event counts."""
         level = self.level
         ratio = max(1.0, center_of(values) / center) if center > 0 else 1.0
         spread = level.deviation * sqrt(ratio / len(values) + 1 / len(level.values))
@@ -321,7 +321,7 @@ class Search:
         self.values.setdefault(key, []).append(value)
 
     def _verify(self, most: int) -> Steps:
-        """Compare the written with the full profile, in pairs in random order, until the interval is narrow enough."""
+        """Compare the written profile with the full one, in pairs in random order, until the interval is narrow."""
         written = frozenset(self.dropped)
         order = Stream(self.options.seed, "pairs")
         for number in count():
@@ -355,8 +355,8 @@ class Search:
         return ProfileDifference(len(self.pairs), written, full, middle - half, middle + half)
 
     def _conflicts(self) -> Steps:
-        """Check that effects add up, by leaving all knobs that matter out of the full profile; if not, leave them out
-        one by one.
+        """Check that effects add up, by leaving all knobs that matter out of the full profile. If effects do not add
+        up, leave these knobs out one by one.
         """
         if len(self.matter) < 1 or not self.dropped:
             return

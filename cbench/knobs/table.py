@@ -37,7 +37,7 @@ def result(found: KnobsResult) -> None:
 
 def head(found: KnobsResult) -> tuple[str, ...]:
     """The columns of the ranking."""
-    return ("knob", "verdict", f"without it, {found.unit}", "95 % interval", "p, all knobs", "")
+    return ("knob", "verdict", f"change without it, {found.unit}", "95 % interval", "adjusted p", "")
 
 
 def row(each: KnobEffect) -> tuple[str, ...]:
@@ -58,12 +58,14 @@ def lines(found: KnobsResult) -> list[str]:
     of = f"of {counted(found.screened, 'knob')} of profile {found.profile}"
     matter = found.matter
     if found.full is None or found.none is None:
-        return [f"no conclusion: {counted(found.applications, 'application')} of the profile are too few"]
+        return [
+            f"no conclusion after {counted(found.applications, 'application')}: at least 2 are needed; raise --budget"
+        ]
     said = f"{len(matter)} {of} matter for the {found.title}: {', '.join(matter)}"
     if not matter:
-        said = f"none {of} matters for the {found.title} by {_amount(found.smallest, found)} or more"
+        said = f"none {of} changes the {found.title} by {_amount(found.smallest, found)} or more"
         if found.undecided:
-            said = f"none {of} was found to matter for the {found.title}"
+            said = f"none {of} is shown to matter for the {found.title}"
     return [
         said,
         f"CPUs {found.cpus}: {_amount(found.full, found)} with the profile, {_amount(found.none, found)} without; "
@@ -97,12 +99,12 @@ def below(found: KnobsResult) -> list[str]:
         least = (
             ""
             if found.smallest is None
-            else f" (adding {_amount(found.smallest, found)} together would have been detected)"
+            else f" (a joint effect of {_amount(found.smallest, found)} would have been detected)"
         )
         said.append(f"do not matter{least}: {some(found.inert)}")
     if found.undecided:
-        more = "so they stay in the profile; a screening with more --applications would decide"
-        said.append(f"undecided: {some(found.undecided)}; {more}")
+        more = "a screening with more --applications can decide"
+        said.append(f"undecided, and kept in the profile: {some(found.undecided)}; {more}")
     said += [f"conflict: {each.text}" for each in found.conflicts]
     said += [f"not applied: {knob}: {why}" for knob, why in found.refused.items()]
     if found.effects:
@@ -130,19 +132,18 @@ def design_lines(plan: KnobDesign) -> list[str]:
         f"{counted(len(plan.knobs), 'knob')} of profile {plan.profile} would change this host (CPUs {plan.cpus})"
         f": {', '.join(plan.knobs)}",
         f"response: {plan.response}, {plan.duration_s:g} s in each application",
-        "design: the full profile 3 to 5 times and no knob once; then groups of knobs are left out, and a group "
-        "without which the host is noisier is halved; finally the smallest profile against the full one, in random "
-        "order",
+        "design: measure the full profile 3 to 5 times and no knob once; leave out groups of knobs, and halve each "
+        "group without which the host is noisier; compare the smallest profile with the full one, in random order",
     ]
     for each in plan.expected:
         seconds = "" if each.seconds is None else f", {each.seconds / 60:.0f} min of measuring"
         said.append(f"  if {each.matter} of them matter: about {each.applications} applications{seconds}")
     said.append(
-        f"at most {plan.most_applications} applications; each also takes the time to apply and restore, which the "
-        f"first one shows (planning alone: {plan.planning_s:.2g} s)"
+        f"at most {plan.most_applications} applications; applying and restoring take additional time, which the "
+        f"progress line includes from the second application on (planning alone: {plan.planning_s:.2g} s)"
     )
     if plan.budget_s is not None:
-        said.append(f"at most {plan.budget_s:,.0f} s; knobs that are undecided then stay in the profile")
+        said.append(f"at most {plan.budget_s:,.0f} s; knobs that are still undecided at that time stay in the profile")
     if plan.fixed:
         said.append(f"applied each time, not screened: {', '.join(plan.fixed)}")
     said.append(f"{counted(plan.idle, 'other knob')} of the profile would change nothing here and are left out")

@@ -2,9 +2,9 @@
 
 The logarithm of a time is the sum of a block effect, a random effect of the build and the noise of the run. The
 variance components come from the two-way analysis of variance. The interval of the share comes from its F statistic and
-is exact for normal effects (S. R. Searle, G. Casella, C. E. McCulloch, Variance Components, 1992, chapter 3). From
-ENOUGH_BLOCKS on, values further than MOST_OFF median absolute deviations from the fit of their block and build are
-first clipped to that distance: an interruption is not a property of a build.
+is exact for normal effects (S. R. Searle, G. Casella, C. E. McCulloch, Variance Components, 1992, chapter 3). With at
+least ENOUGH_BLOCKS blocks, values further than MOST_OFF scaled median absolute deviations from the fit of their block
+and build are first clipped to that distance: an interruption is not a property of a build.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class LayoutVariance:
 
     `share`: the share of a single run's variance that lies between builds, with its interval at LEVEL. `p`: p-value for
     no difference between builds. `range`: the log ratio of the slowest to the fastest build's median. `medians`: each
-    build's median logarithm, relative to the block's median.
+    build's median logarithm, relative to the mean of the block.
     """
 
     builds: int

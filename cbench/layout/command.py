@@ -28,21 +28,23 @@ def layout_command(
     objects: Annotated[
         list[str] | None, typer.Option(metavar="FILE", help="File to link, for preset link-order; repeatable.")
     ] = None,
-    builds: Annotated[int, typer.Option(metavar="N", help="Layouts to build.")] = 10,
+    builds: Annotated[int, typer.Option(metavar="N", help="Number of layouts to build.")] = 10,
     effect: Annotated[
-        str, typer.Option(metavar="SHARE", help="Report how many builds a claim of this size needs.")
+        str, typer.Option(metavar="SHARE", help="Report the number of builds that a claim of this size needs.")
     ] = "1%",
     budget: Annotated[float, typer.Option(metavar="S", help="Measuring time in seconds, without the builds.")] = 30,
     blocks: Annotated[int | None, typer.Option(metavar="N", help="Measure N blocks, each with all builds.")] = None,
     cpu: Annotated[list[str] | None, typer.Option(help="CPU to measure on, or a list like 0,2.")] = None,
     profile: Annotated[str, typer.Option(metavar="P", help="Measure within `quiet run --profile P`.")] = "",
-    timeout: Annotated[float | None, typer.Option(metavar="S", help="End a run after S seconds (never).")] = None,
+    timeout: Annotated[
+        float | None, typer.Option(metavar="S", help="End a run after S seconds (default: never).")
+    ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the layouts and the orders.")] = 1,
     as_json: Json = False,
 ) -> None:
-    """Measure how much of a program's time depends on its layout.
+    """Measure the effect of a program's memory layout on its time.
 
-    Builds it in many layouts and reports how many builds a claim needs.
+    Builds the program in many layouts and reports the number of builds that a claim needs.
     """
     from cbench.compare.result import share
     from cbench.layout import result, table

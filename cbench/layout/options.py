@@ -45,14 +45,16 @@ class LayoutOptions:
             self._check_environment()
             return
         if not self.build:
-            raise UsageError(f"--build is missing: a shell command that writes {PROGRAM}")
+            raise UsageError(f"--build is missing: give a shell command that writes {PROGRAM}")
         if PROGRAM not in self.build:
-            raise UsageError(f"--build has no {PROGRAM}: the path of the executable that it has to write")
+            raise UsageError(f"--build has no {PROGRAM}: use it as the path of the executable that the command writes")
         wanted = placeholder(self.preset)
         if wanted not in self.build:
             raise UsageError(f"--build has no {wanted}: without it, all builds of preset {self.preset} are the same")
-        if (self.preset == LINK_ORDER) != bool(self.objects):
-            raise UsageError(f"--objects: files for preset {LINK_ORDER}, at least two of them")
+        if self.preset == LINK_ORDER and not self.objects:
+            raise UsageError(f"--objects is missing: preset {LINK_ORDER} needs at least two files to link")
+        if self.objects and self.preset != LINK_ORDER:
+            raise UsageError(f"--objects applies only to --preset {LINK_ORDER}: omit it")
 
     def _check_environment(self) -> None:
         if self.build or self.objects:

@@ -18,11 +18,10 @@ from quiet import UsageError
 
 @dataclass(frozen=True, slots=True)
 class BuildTime:
-    """One build: its layout, the digest of its program, its median time in ns, and the excess of this time over the
-    fastest.
+    """One build: its layout, the digest of its program, its median time in ns, and the excess of this time over that of
+    the fastest build.
 
-    Both times exclude the host's drift, because they are medians of differences from the other builds of the same
-    block.
+    Time and excess exclude the host's drift, because they come from medians of differences from the mean of each block.
     """
 
     layout: str
@@ -38,8 +37,8 @@ class LayoutResult:
     Shares refer to the variance of a single run, percentages to the time. `distinct`: number of programs with different
     bytes. `between_pct`, `within_pct`: standard deviations between builds, and between runs of one build;
     `between_high_pct`: the upper end of the interval of `between_pct`. `one_build_pct`: the smallest difference between
-    two versions that one build of each can support. `builds_needed`: builds of each version to show `effect_pct`, None
-    for more than 10,000.
+    two versions that one build of each can support. `builds_needed`: the number of builds of each version that show
+    `effect_pct`, None if it exceeds 10,000.
     """
 
     preset: str
@@ -78,8 +77,8 @@ def result(options: LayoutOptions, measured: MeasuredLayouts) -> LayoutResult:
     padded = any(build.layout.padding for build in measured.builds)
     if distinct == 1 and not padded:
         raise UsageError(
-            f"all {options.builds} builds are the same program byte for byte: does --build use the values "
-            f"that preset {options.preset} draws?"
+            f"all {options.builds} builds are the same program byte for byte: pass the values that preset "
+            f"{options.preset} draws to the compiler or linker in --build"
         )
     times = [[trial.value for trial in build.trials] for build in measured.builds]
     found = analyze(list(zip(*times, strict=True)))

@@ -27,10 +27,10 @@ def lines(report: LayoutResult) -> list[str]:
     head = (
         f"layout explains {share}: builds differ by {report.range_pct:.2g} % from the fastest to the slowest"
         if report.layout_matters
-        else f"no effect of layout shown: it explains {share}, p = {report.p:.2g}"
+        else f"no effect of layout shown: layout explains {share}, p = {report.p:.2g}"
     )
     alike = report.distinct < report.builds and report.preset != ENVIRONMENT
-    same = f" ({report.distinct} differ by their bytes)" if alike else ""
+    same = f" ({report.distinct} distinct programs)" if alike else ""
     rows = [
         head,
         f"  {report.builds} builds{same}, preset {report.preset}, {report.blocks} blocks in {report.seconds:.3g} s",

@@ -15,8 +15,8 @@ SHORTEST, LONGEST, SINGLE = 16_000, 256_000, 96_000
 unknown.
 """
 SHARE = 0.6
-"""A chain's length as a share of the trial's cycles: two narrow and two wide chains take 2.5 lengths, plus an untimed
-call of the workload and some 400,000 cycles of reading the kernel's counts."""
+"""A chain's length as a share of the trial's cycles. The two narrow and two wide chains of a trial take 2.5 lengths. An
+untimed call of the workload and some 400,000 cycles for reading the kernel's counts are added to that."""
 
 
 def ticks_deltas() -> list[int]:

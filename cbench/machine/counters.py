@@ -179,7 +179,7 @@ def choose(name: str, cpu: int) -> tuple[Counter, Any]:
         if handle is not None:
             return replace(counter, why="; ".join([counter.why, *_unavailable(refused)])), handle
         refused.setdefault(counter.why, []).append(candidate)
-    raise UsageError("no counter at all: " + "; ".join(_unavailable(refused)))
+    raise UsageError("no counter is available: " + "; ".join(_unavailable(refused)))
 
 
 def _unavailable(refused: dict[str, list[str]]) -> list[str]:

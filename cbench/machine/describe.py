@@ -110,11 +110,11 @@ def missing(results: Collection[Result]) -> tuple[str, ...]:
         lines.append(f"frequency not fixed (governor {', '.join(other)}): `quiet run` sets performance")
     sessions = [session for result in results for session in result.sessions]
     for text in sorted({session.locked for session in sessions if session.locked != "all"}):
-        lines.append(f"memory locked: {text}: raise RLIMIT_MEMLOCK (ulimit -l) or run as root")
+        lines.append(f"memory not fully locked: {text}: raise RLIMIT_MEMLOCK (ulimit -l) or run as root")
     if any(session.addresses != "fixed" and not session.layout.aslr for session in sessions):
-        lines.append("addresses random: personality(2) is forbidden here, as in some containers")
+        lines.append("addresses random, not fixed: personality(2) is forbidden here, as in some containers")
     for text in sorted({session.interrupts_from for session in sessions} - {"/proc/interrupts"}):
-        lines.append(f"interrupts not seen (/proc/interrupts: {text})")
+        lines.append(f"interrupts not counted (/proc/interrupts: {text})")
     if os.geteuid() and any(session.counter.name == "cycles:u" for session in sessions):
-        lines.append("cycles in the kernel not counted: needs root or kernel.perf_event_paranoid=1")
+        lines.append("cycles in the kernel not counted: run as root, or set kernel.perf_event_paranoid=1")
     return tuple(lines)

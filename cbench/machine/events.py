@@ -52,10 +52,15 @@ EVENTS: Mapping[str, CounterEvent] = {
     "branches": CounterEvent("branches", "branches retired", (HARDWARE, 4), 0x21, "br_retired"),
     "branch-misses": CounterEvent("mispredictions", "mispredicted branches", (HARDWARE, 5), 0x10, "br_mis_pred"),
     "l1d-misses": CounterEvent(
-        "misses", "reads that missed the first data cache", _misses(0), 0x03, "l1d_cache_refill"
+        "misses", "reads that missed the first-level data cache", _misses(0), 0x03, "l1d_cache_refill"
     ),
     "l2-misses": CounterEvent(
-        "misses", "accesses that missed the second cache", None, 0x17, "l2d_cache_refill", {AMD: 0x0964, INTEL: 0x10D1}
+        "misses",
+        "accesses that missed the second-level cache",
+        None,
+        0x17,
+        "l2d_cache_refill",
+        {AMD: 0x0964, INTEL: 0x10D1},
     ),
     "llc-misses": CounterEvent(
         "misses", "reads that missed the last-level cache", _misses(2), 0x37, "ll_cache_miss_rd"

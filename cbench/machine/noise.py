@@ -53,9 +53,7 @@ def verdict() -> tuple[str | None, str]:
 
 @contextmanager
 def _aside(cpus: frozenset[int]) -> Iterator[None]:
-    """A context in which this process and its children run on other CPUs, because they would be noise on the verified
-    ones.
-    """
+    """A context in which this process and its children run on these CPUs and so do not disturb the verified CPUs."""
     before = frozenset(os.sched_getaffinity(0))
     try:
         join(cpus)

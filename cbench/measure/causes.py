@@ -28,7 +28,7 @@ from cbench.model import (
 from quiet import CAUSE_FAULT, CAUSE_THREAD, CAUSE_WORK, Follower, Seen
 
 OFF = "--no-trace"
-COST = "each interruption takes longer while it is traced; --no-trace switches that off"
+COST = "each interruption takes longer while it is traced; --no-trace turns tracing off"
 KINDS = {CAUSE_THREAD: TASK, CAUSE_WORK: TASK, CAUSE_FAULT: FAULT}
 ALSO_COUNTED = {"TLB": "CAL", "PMI": "NMI", "MCP": "LOC"}
 """Lines of /proc/interrupts whose interrupts another line counts as well."""

@@ -32,7 +32,7 @@ def check_outputs(result: Result, expected: int | None) -> None:
         right = "one and the same value" if expected is None else str(expected)
         raise QuietError(
             f"{result.workload.name} on CPU {result.cpu}: computed {min(wrong)} instead of {right}: "
-            "broken build or broken hardware; do not trust any result from here"
+            "broken build or broken hardware; reinstall cbench, and do not trust any result from this host"
         )
 
 

@@ -70,7 +70,7 @@ def measure_options(
     if not 1 <= trials <= MOST_TRIALS:
         raise UsageError(f"--trials {trials}: must be from 1 to {MOST_TRIALS:,}")
     if until_clean is not None and trials < until_clean:
-        raise UsageError(f"--until-clean {until_clean} cannot be reached with --trials {trials}")
+        raise UsageError(f"--until-clean {until_clean} cannot be reached with --trials {trials}; raise --trials")
     if warmup != "auto" and not (re.fullmatch("[0-9]{1,7}", warmup) and int(warmup) <= MOST_TRIALS):
         raise UsageError(f"--warmup {warmup!r}: must be 'auto' or a number of trials from 0 to {MOST_TRIALS:,}")
     if not 0 < timeout <= MOST_TIMEOUT_S:
@@ -80,7 +80,10 @@ def measure_options(
     if in_kernel and plan.processes > 1:
         raise UsageError("--in-kernel measures in the kernel, not in processes: omit --processes")
     if in_kernel and (events_text != events.AUTO or plan.base != PLAIN):
-        raise UsageError("--in-kernel counts nothing beside the counter, and has no addresses, environment or stack")
+        raise UsageError(
+            "--in-kernel counts no other events, and has no addresses, environment or stack: omit --events, --aslr, "
+            "--environment and --stack"
+        )
     discarded = None if warmup == "auto" else int(warmup)
     chosen = events.parse_events(events_text)
     return MeasureOptions(

@@ -43,9 +43,9 @@ class ProtocolError(Exception):
 class Job:
     """The job of a worker.
 
-    `trials`: the maximum number of trials; with calibrated cycles it is `most`, because some trials may have to be
-    omitted. `warmup`: None continues until settled. `rewarm`: the `n` of the untimed call before each trial. `events`:
-    None selects events that fit the counter.
+    `trials`: the maximum number of trials. With calibrated cycles, the maximum is `most`, because some trials may have
+    to be omitted. `warmup`: None continues until settled. `rewarm`: the `n` of the untimed call before each trial.
+    `events`: None selects events that fit the counter.
     """
 
     function: str

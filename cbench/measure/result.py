@@ -30,7 +30,7 @@ OWN_CACHES = 256 * 1024
 clock.
 """
 BEYOND = (
-    "memory beyond the core's own caches does not follow its clock: these cycles depend on the frequency, see the time"
+    "memory beyond the core's own caches does not follow its clock: these cycles depend on the frequency; use the time"
 )
 
 

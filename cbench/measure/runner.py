@@ -23,14 +23,14 @@ from quiet import Follower, QuietError, UsageError
 
 Progress = Callable[[str, int], None]
 
-FIRST = "while it warmed up or in its first trials (those of 0.2 s are stored together)"
+FIRST = "during the warm-up or the first 0.2 s of trials"
 
 
 KEPT = ("PATH", "HOME", "LD_LIBRARY_PATH", "LD_PRELOAD", "PYTHONPATH", "VIRTUAL_ENV", "TMPDIR")
 """The environment variables that the worker inherits: few and fixed, because their size moves the stack."""
 
 
-DISTURBED = "the measured code disturbed the measuring process: it wrote to a pipe that is not its own"
+DISTURBED = "the measured code wrote to a pipe of the measuring process; it may write only to its own file descriptors"
 
 PADDING = "CBENCH_PADDING"
 _VARIABLES: ContextVar[Mapping[str, str]] = ContextVar("variables")
@@ -38,7 +38,7 @@ _VARIABLES: ContextVar[Mapping[str, str]] = ContextVar("variables")
 
 @contextlib.contextmanager
 def variables(given: Mapping[str, str]) -> Iterator[None]:
-    """A context in which measuring processes get these environment variables too."""
+    """A context in which measuring processes get these additional environment variables."""
     token = _VARIABLES.set(given)
     try:
         yield
@@ -206,8 +206,8 @@ def _next(worker: Worker, name: str, timeout: float, phase: str) -> Any:
         message = worker.receive(timeout, name)
     except TimeoutError:
         raise UsageError(
-            f"{name}: no trial ended within {timeout:g} s {phase}; ended it (an endless loop? If not, allow more "
-            "with --timeout)"
+            f"{name}: no trial ended within {timeout:g} s {phase}, so the process was killed (an endless loop? If not, "
+            "allow more with --timeout)"
         ) from None
     if message is None:
         raise QuietError(ending(worker.ended(patience=1), name, phase))

@@ -28,7 +28,7 @@ from quiet import QuietError
 BUDGET_NS = 200_000_000
 MOST = 2000
 FEWEST_CYCLES = 0.1
-"""The fewest cycles of a kernel instruction."""
+"""The minimum number of cycles per kernel instruction."""
 
 
 class TrialSeries:
@@ -159,7 +159,7 @@ class TrialSeries:
         ran = max(counts[events.IN_KERNEL] - self._kernel_baseline, 0)
         self._beside = min(self._beside or beside, beside)
         if ran and beside - self._beside >= ran * FEWEST_CYCLES:
-            ran = 0  # all of them between the reads of two counters, and so outside the trial
+            ran = 0  # all of these ran between the reads of two counters, and so outside the trial
         return ran if self._enters_kernel is False or not ran else None
 
     def _line(self, number: int) -> str:

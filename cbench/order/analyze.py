@@ -23,13 +23,14 @@ if TYPE_CHECKING:
     from cbench.tables.parquet_set import ParquetSet
 
 NEEDED = "cbench order needs numpy: pip install 'quiet-cbench[order]'"
-NO_ORDERS = "run the commands by `cbench order run`, or give a CSV with columns test, order and value"
+NO_ORDERS = "run the commands with `cbench order run`, or give a CSV file with the columns test, order and value"
 
 
 @dataclass(frozen=True, slots=True)
 class OrderOptions:
-    """The command-line options; None for an option that was not given. `values`: columns of a table; `delta`: the shift
-    in % for which the required runs are computed; `more`: stores of the same study on other hosts.
+    """The command-line options; None for an option that was not given. `values`: the columns of a table to read as
+    values; `delta`: the shift in % for which the required number of runs is computed; `more`: further files, which are
+    stores of the same study on other hosts or further Parquet files of the same table.
     """
 
     data: str
@@ -107,9 +108,7 @@ def _analyzed(options: OrderOptions) -> tuple[OrderResult, Trials]:
     else:
         trials, warnings = read(path, options.values)
     if rules.published and trials.host is not None:
-        warnings.append(
-            f"trials of {len(trials.hosts):,} hosts are pooled, as OrderSage's tool does: {some(trials.hosts)}"
-        )
+        warnings.append(f"the trials of {len(trials.hosts):,} hosts are pooled, as in OrderSage: {some(trials.hosts)}")
     shift = 1.0 if options.delta is None else options.delta
     result = summarize.summarize(trials, analyze(trials, rules), warnings, shift, meaning, suite, passports)
     return result, trials if rules.published else aligned(trials)
@@ -131,7 +130,7 @@ def _read_tables(table: ParquetSet, metrics: Sequence[str]) -> tuple[Trials, lis
 
     trials, warnings = read_set(table, metrics)
     if not trials.series.size:
-        others = ", nor do the other files" if table.files[1:] else ""
+        others = "; neither do the other files" if table.files[1:] else ""
         raise UsageError(f"{table.files[0]}: contains no trials{others}")
     return trials, warnings
 
@@ -158,13 +157,16 @@ def _read_hosts(paths: Sequence[Path], metrics: Sequence[str]) -> tuple[Trials, 
             raise UsageError(f"{path}: no such file")
         if not is_store(path):
             raise UsageError(
-                f"{path}: give several files only if all are stores of one study's hosts, or all are Parquet"
+                f"{path}: not a store; several files must be the stores of one study on its hosts, or all be Parquet "
+                "files"
             )
     if metrics:
-        raise UsageError(f"--value {metrics[0]}: chooses a table's column, and {paths[0]} is a study's store")
+        raise UsageError(
+            f"--value {metrics[0]}: selects a table's column, but {paths[0]} is a study's store; omit --value"
+        )
     trials, warnings, passports = read_study.read_hosts(paths)
     if not trials.series.size:
-        raise UsageError(f"{paths[0]} contains no trials, nor do the other stores")
+        raise UsageError(f"{paths[0]}: contains no trials; neither do the other stores")
     return trials, warnings, passports
 
 
@@ -181,17 +183,17 @@ def read(path: Path, metrics: Sequence[str] = ()) -> tuple[Trials, list[str]]:
         raise UsageError(f"{path}: no such file")
     registry.refuse_without(path, "orders", NO_ORDERS)
     if path.is_dir():
-        raise UsageError(f"{path}: is a directory, not a file; no Parquet files are in it")
+        raise UsageError(f"{path}: is a directory without Parquet files; name a file")
     kind = "a study's store" if is_store(path) else ""
     names: Sequence[str] = ()
     if not kind and path.suffix.lower() not in read_table.PARQUET:
         names = read_table.header(path)
         if ordersage.is_ordersage(names):
-            kind = "OrderSage's own results"
+            kind = "a file of OrderSage's results"
         elif lacking := ordersage.lacking(names):
-            raise UsageError(f"{path}: like OrderSage's own results, but without the column {lacking}")
+            raise UsageError(f"{path}: looks like OrderSage's results, but has no column {lacking}")
     if kind and metrics:
-        raise UsageError(f"--value {metrics[0]}: chooses a table's column, and {path} is {kind}")
+        raise UsageError(f"--value {metrics[0]}: selects a table's column, but {path} is {kind}; omit --value")
     if is_store(path):
         from cbench.order import read_study
 

@@ -38,7 +38,7 @@ def claimed(
     families: Mapping[Family, tuple[Sequence[str], Sequence[float]]], alpha: float, shared: bool = True
 ) -> tuple[Claim, ...]:
     """The claims of each family, from the names of its tests and their p-values, which are corrected within the family
-    (NaN: no test). The first family is the question of the study. `shared`: whether the families share alpha.
+    (NaN: no test). The first family answers the question of the study. `shared`: whether the families share alpha.
     """
     present = [family for family, (_, p) in families.items() if not all(map(isnan, p))]
     found = []

@@ -23,25 +23,37 @@ Data = Annotated[
     list[str],
     typer.Argument(
         metavar="DATA...",
-        help="A study's store, or the stores of one study on several hosts; OrderSage's own results, or a CSV or "
-        "Parquet file with columns test, order (fixed or random), value and, if known, metric, run, position and "
-        "host; several Parquet files, or a directory of them, are one table.",
+        help="One of: a study's store, or the stores of one study on several hosts; a file of OrderSage's results; a "
+        "CSV or Parquet file with the columns test, order (fixed or random), value and, optionally, metric, run, "
+        "position and host. Several Parquet files, or a directory of them, are read as one table.",
     ),
 ]
-Alpha = Annotated[float | None, typer.Option(metavar="A", help="Chance of a false alarm in the whole verdict (0.05).")]
+Alpha = Annotated[
+    float | None,
+    typer.Option(
+        metavar="A", help="Chance of a false alarm in the whole verdict (default: the study's own; 0.05 for tables)."
+    ),
+]
 AsPublished = Annotated[
-    bool, typer.Option("--as-published", help="Use the definitions of OrderSage's tool, as in the paper's tables.")
+    bool,
+    typer.Option(
+        "--as-published", help="Use the definitions of OrderSage, as in the tables of Duplyakin et al. (ATC 2023)."
+    ),
 ]
 Unpaired = Annotated[
     bool, typer.Option("--unpaired", help="Compare the orders as unpaired samples, even if the design pairs the runs.")
 ]
 Delta = Annotated[
     float | None,
-    typer.Option(metavar="PERCENT", help="Report how many runs are needed to detect a shift of this size (1)."),
+    typer.Option(
+        metavar="PERCENT",
+        help="Report the number of runs of each order needed to detect a shift of PERCENT (default: 1, reported only "
+        "in --json and on the page).",
+    ),
 ]
 Values = Annotated[
     list[str] | None,
-    typer.Option("--value", metavar="COLUMN", help="Read this column in place of `value`; repeatable."),
+    typer.Option("--value", metavar="COLUMN", help="Read this column instead of `value`; repeatable."),
 ]
 
 
@@ -56,7 +68,10 @@ def analyze_command(
     value: Values = None,
     as_json: Json = False,
 ) -> None:
-    """Test whether the order changes the results. Exits with 1 when it does, with 2 when the design cannot decide."""
+    """Test whether the order changes the results.
+
+    Exits with 1 if it does, and with 2 if the design cannot separate effects of the order from changes over time.
+    """
     from cbench.order import analyze
 
     options = analyze.OrderOptions(data[0], alpha, as_published, delta, value or (), unpaired, data[1:])
@@ -83,7 +98,10 @@ def report_command(
     value: Values = None,
     as_json: Json = False,
 ) -> None:
-    """Write the analysis as a self-contained, printable HTML page. Exits with 1 when the order matters."""
+    """Write the analysis as a self-contained, printable HTML page.
+
+    Exits with the same code as `analyze`.
+    """
     from cbench.order import analyze
 
     options = analyze.OrderOptions(data[0], alpha, as_published, delta, value or (), unpaired, data[1:])
@@ -93,14 +111,14 @@ def report_command(
 
 
 def _end(data: str, result: OrderResult) -> None:
-    """End the command. Raises UsageError if nothing was tested, Exit(1) if the order matters, Exit(2) if the design
-    cannot decide.
+    """End the command. Raises UsageError if nothing was tested, Exit(2) if effects of the order and of time cannot be
+    separated, Exit(1) if the order matters.
     """
     from cbench.order import verdict
     from quiet import UsageError
 
     if verdict.nothing_compared(result.tests):
-        raise UsageError(f"{data}: nothing to compare: no test has results in both orders")
+        raise UsageError(f"{data}: nothing to compare: no test has results in both orders; measure both")
     if result.design.blocked:
         raise typer.Exit(2)
     if result.order_matters:
@@ -122,16 +140,19 @@ def run_command(
     study: Annotated[str, typer.Argument(metavar="STUDY.toml")],
     *,
     output: Annotated[
-        str | None, typer.Option("--output", "-o", metavar="FILE", help="The study's store (STUDY.db).")
+        str | None, typer.Option("--output", "-o", metavar="FILE", help="The study's store (default: STUDY.db).")
     ] = None,
     host: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="Name of this host (its host name): drawn orders depend on it and the seed."),
+        typer.Option(
+            metavar="NAME",
+            help="Name of this host (default: its host name). It determines the random orders, together with the seed.",
+        ),
     ] = None,
     detach: Detach = False,
     as_json: Json = False,
 ) -> None:
-    """Run a study; each trial is stored before the next one starts. `resume` continues it after an interruption."""
+    """Run a study; each trial is stored before the next one starts. `resume` continues an interrupted study."""
     from cbench.study import lifecycle, table
 
     if detach:
@@ -165,7 +186,7 @@ def resume_command(
 
 @order.command("status")
 def status_command(data: Annotated[str, typer.Argument(metavar="DATA")], *, as_json: Json = False) -> None:
-    """Show the progress of a study. Works from another terminal while it runs."""
+    """Show the progress of a study. This works from another terminal while the study runs."""
     from cbench.study import lifecycle, table
 
     show(lifecycle.status(data), as_json, table.print_status)

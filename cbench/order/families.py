@@ -22,7 +22,7 @@ from cbench.stats.trials import Trials
 def corrected_effects(analysis: Analysis) -> dict[str, list[float]]:
     """The p-values of every series, by family and corrected within the family, except for the comparison of the orders.
 
-    If there is no fixed order, position and predecessor form one family, which is the study's question.
+    If there is no fixed order, position and predecessor form one family, which answers the study's question.
     """
     correction = analysis.rules.correction
     p = {

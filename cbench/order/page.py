@@ -16,7 +16,7 @@ from cbench.report.text import chance, mark, marked, number
 from cbench.stats.trials import Trials
 
 MOST_ROWS = 300
-"""The maximum number of tests with all their numbers; the others are in a folded list."""
+"""The maximum number of tests in the table with all numbers; a folded table lists the others."""
 MOST_NAMED = 25
 FIRST = 5
 EFFECTS = ("p position", "p predecessor", "p drift")
@@ -63,7 +63,7 @@ def _orders(result: OrderResult, trials: Trials) -> list[Figure]:
             "p",
             figures.p_values(result),
             "p-values, sorted",
-            "The probability of such a difference between the orders by chance alone; filled points are significant.",
+            "The probability of a difference at least this large by chance alone; filled points are significant.",
             f"{family:,} of {many:,} are below {result.alpha_bonferroni:.2g}, {below:,} below {result.alpha:g}. "
             + _some("Smallest", [f"{_short(name)} ({chance(each)})" for name, each in p.items()]),
         ),
@@ -79,7 +79,7 @@ def _orders(result: OrderResult, trials: Trials) -> list[Figure]:
             figures.deltas(result),
             "Differences between the orders, sorted",
             f"({result.arms[0]} - {result.arms[1]})/{result.arms[0]}: Hodges-Lehmann estimates with 95 % "
-            f"intervals. If they are below 0, {result.arm_labels[1]} has the larger values.",
+            f"intervals. Below 0, {result.arm_labels[1]} has the larger values.",
             _some("Largest", [f"{_short(name)} ({delta:+.2f} %)" for name, delta in _largest(moved)]),
         ),
     ]
@@ -100,8 +100,8 @@ def _orders(result: OrderResult, trials: Trials) -> list[Figure]:
                 "intervals",
                 figures.intervals(result),
                 "Medians with their intervals",
-                f"Intervals at {100 * result.intervals.level:.4g} %, with the smallest p at the top.",
-                f"The {named:,} of {many:,} tests with the smallest p." if named < many else "",
+                f"Intervals at {100 * result.intervals.level:.4g} %; the test with the smallest p is at the top.",
+                f"Shown: the {named:,} of {many:,} tests with the smallest p." if named < many else "",
             )
         )
     return shown
@@ -137,10 +137,10 @@ def _matrix(result: OrderResult) -> Figure | None:
         "matrix",
         figures.matrix(result),
         "Effects of direct predecessors",
-        "Each row is a test, each column its direct predecessor. A cell shows by how many % the median of these trials "
-        "differs from that of the test's other trials; ● significant (Holm over all pairs); hatched: "
-        + ("never happened." if all_named else "not among those with the smallest p.")
-        + (f" The {most} of {tests:,} tests with the clearest effects." if tests > most else ""),
+        "Each row is a test, each column its direct predecessor. A cell shows the difference, in %, between the median "
+        "of these trials and that of the test's other trials. ●: significant (Holm over all pairs). Hatched: "
+        + ("the pair did not occur." if all_named else "not among the pairs with the smallest p.")
+        + (f" Shown: the {most} of {tests:,} tests with the clearest effects." if tests > most else ""),
         f"Significant: {result.significant_pairs} pairs.",
         broad=True,
     )
@@ -152,16 +152,16 @@ def _drift(result: OrderResult, trials: Trials) -> Figure | None:
         return None
     explained = f"Each point is a trial (filled: {result.arm_labels[0]}, hollow: {result.arm_labels[1]})"
     if trials.host is None:
-        explained += "; p tests for drift over all runs." + _foremost(len(tests))
+        explained += "; p is that of the test for drift over all runs." + _foremost(len(tests))
     else:
         explained += (
-            f". Each host has its own time axis, and all values are at one level. The first {figures.MOST_PANELS} "
-            "panels show the tests with the smallest p of the drift."
+            f". Each host has its own time axis, and all values are aligned to one level. At most "
+            f"{figures.MOST_PANELS} panels show the tests with the smallest p for drift."
         )
     return Figure(
         "drift",
         figures.drift(result, trials, list(tests)),
-        "Values by run, in time",
+        "Values by run, in chronological order",
         explained,
         _significant(list(tests.values()), "drift"),
         broad=True,
@@ -175,7 +175,7 @@ def _significant(tests: Sequence[OrderTest], effect: Within) -> str:
 
 def _foremost(many: int) -> str:
     most = figures.MOST_PANELS
-    return f" The {most} of {many:,} tests with the smallest p." if many > most else ""
+    return f" Shown: the {most} of {many:,} tests with the smallest p." if many > most else ""
 
 
 def _some(word: str, items: Sequence[str]) -> str:
@@ -309,7 +309,8 @@ def _hosts(result: OrderResult) -> Figure | None:
         return None
     many = len(result.hosts.names)
     unlike = [f"{each.host} ({each.test})" for each in result.hosts.unlike if each.p_holm < result.alpha]
-    some = f" Of {many:,} hosts, those whose effects differ most from the others'." if many > figures.MOST_NAMED else ""
+    most = figures.MOST_NAMED
+    some = f" Shown: the {most} of {many:,} hosts whose effects differ most from the others'." if many > most else ""
     return Figure(
         "hosts",
         figures.hosts(result),
@@ -348,7 +349,7 @@ def across(result: OrderResult) -> tuple[Table, Table]:
     """Two tables of the pairs of tests on which fixed and random order disagree: the first MOST_NAMED pairs, and the
     rest.
     """
-    head = ("A", "against B", *(f"{arm}: A is" for arm in result.arm_labels))
+    head = ("test A", "test B", *(f"A against B, {arm}" for arm in result.arm_labels))
     rows = [(pair.a, pair.b, pair.fixed, pair.random) for pair in result.across.named]
     return Table(head, rows[:MOST_NAMED], names=2), Table(head, rows[MOST_NAMED:], names=2)
 

@@ -16,9 +16,9 @@ from cbench.study.records import Header, Verified, host_names
 from cbench.study.store import StudyStore
 
 FAILURES = {
-    "trial": "counts as missing, in both orders alike",
-    "run": "removes its whole run, in both orders alike",
-    "published": "removes its whole run in fixed order and only itself in random order, as in OrderSage's tool",
+    "trial": "excludes only itself, in both orders",
+    "run": "excludes its whole run, in both orders",
+    "published": "excludes its whole run in fixed order, but only itself in random order, as in OrderSage",
 }
 
 
@@ -89,7 +89,7 @@ def rows(result: OrderResult, about: StudyFacts) -> list[tuple[str, str]]:
 
 def _sequence(design: OrderDesign) -> str:
     if design.interleaved is None:
-        return "unknown: the data do not show the order of the runs, so drift and blocked designs cannot be detected"
+        return "unknown: the data do not show when each run took place, so drift and blocked designs cannot be detected"
     if not design.runs_fixed:
         return f"{design.runs_random:,} runs, each in its own order"
     said = f"{design.runs_fixed:,} runs in fixed and {design.runs_random:,} in random order"

@@ -1,4 +1,4 @@
-"""Read OrderSage's own result files as the trials of a study.
+"""Read the result files of OrderSage as the trials of a study.
 
 A run is identified by its run_uuid, because run numbers restart at each phase of a study that was not interleaved. The
 column time_start is the CPU time of the controlling process and useless for ordering; a version 1 UUID contains the
@@ -15,6 +15,7 @@ from uuid import UUID
 
 from cbench.formats.json_value import DamagedError
 from cbench.formats.ordersage import COMMANDS, SHARED, metrics_of, numbers, short_names
+from cbench.report.text import counted
 from cbench.stats.trials import Trials
 from cbench.tables.columns import ColumnError, trials
 from cbench.tables.read import plain
@@ -44,7 +45,9 @@ def read(path: Path, names: Sequence[str]) -> tuple[Trials, list[str]]:
         run, position, order, _, _, test = row
         of_test = metrics[labels[test]]
         if values and len(values) != len(of_test):
-            raise UsageError(f"{path}: line {line}: {len(values)} numbers, where other results have {len(of_test)}")
+            raise UsageError(
+                f"{path}: line {line}: {counted(len(values), 'number')}; other results of this test have {len(of_test)}"
+            )
         for metric, value in zip(of_test, values or [nan] * len(of_test), strict=True):
             renamed["test"].append(labels[test])
             renamed["order"].append(order)

@@ -29,9 +29,7 @@ KINDS = {ISOLATED: FIXED}
 
 @dataclass(frozen=True, slots=True)
 class EndedTrials:
-    """The trials of one store that have ended. `rows`: test, order, run, position and values by metric of each
-    trial.
-    """
+    """The ended trials of one store. `rows`: the test, order, run, position, and values by metric of each trial."""
 
     header: Header
     rows: tuple[tuple[int, str, int, int, Mapping[str, float]], ...]
@@ -54,7 +52,7 @@ def read_hosts(paths: Sequence[Path]) -> tuple[Trials, list[str], tuple[UnlikeFa
     for number, (path, store) in enumerate(zip(paths, stores, strict=True)):
         for other, before in zip(paths[:number], stores, strict=False):
             if store.header.made_ns == before.header.made_ns and store.header.host == before.header.host:
-                raise UsageError(f"{path}: is the same study as {other}; give the store of each host once")
+                raise UsageError(f"{path}: the same store as {other}, or a copy of it; give one store per host")
         if store.header.tests != stores[0].header.tests:
             raise UsageError(f"{path}: has different tests than {paths[0]}; give stores of one study")
     names = host_names(paths, [store.header for store in stores])
@@ -62,7 +60,7 @@ def read_hosts(paths: Sequence[Path]) -> tuple[Trials, list[str], tuple[UnlikeFa
     columns["host"] = [name for name, store in zip(names, stores, strict=True) for _ in _rows(store, _metrics(stores))]
     warnings = [f"{name}: {said}" for name, store in zip(names, stores, strict=True) for said in store.warnings]
     if len({store.header.source for store in stores}) > 1:
-        warnings.append("the stores' study files differ; the first one's settings are used")
+        warnings.append(f"the study files in the stores differ; the settings of {paths[0]} are used")
     found, more = trials(columns)
     passports = {name: Passport.parse(_facts(store.header)) for name, store in zip(names, stores, strict=True)}
     return found, warnings + more, unlike({name: each for name, each in passports.items() if each is not None})
@@ -130,8 +128,9 @@ def _columns(stores: Sequence[EndedTrials]) -> dict[str, Coded | list[object]]:
 
 @dataclass(frozen=True, slots=True)
 class StudyDefaults:
-    """The rules for an analysis from a study's file: alpha; whether a failed trial invalidates its run; the meaning of
-    each metric, by the name that the analysis uses; and, for a suite, its harness and its isolated tests.
+    """The settings in a study's file that an analysis uses. `failures`: whether a failed trial excludes only itself or
+    its whole run; `metrics`: the meaning of each metric, by its name in the analysis; `suite`: the harness and the
+    isolation of a suite.
     """
 
     alpha: float
@@ -142,7 +141,7 @@ class StudyDefaults:
 
 @reads_store
 def defaults(path: Path) -> StudyDefaults:
-    """Read the rules from the study file inside this store. Raises UsageError if the store is unusable."""
+    """Read the settings from the study file inside this store. Raises UsageError if the store is unusable."""
     with StudyStore.open(path, kind="order") as store:
         header, units = store.header(), store.units()
     study = parse(header.source, str(path), header.folder, check=False)

@@ -1,6 +1,7 @@
 """Define the result of an order analysis as frozen objects whose fields have the names of the JSON keys.
 
-A field is None if its value is unknown or cannot be computed from these trials.
+A field is None if its value is unknown or cannot be computed from these trials. "The paper" is D. Duplyakin et al.,
+"Avoiding the Ordering Trap in Systems Performance Measurement", USENIX ATC 2023; its tool is OrderSage.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ WITHIN: tuple[Within, Within, Within] = ("position", "predecessor", "drift")
 @dataclass(frozen=True, slots=True)
 class IntervalRule:
     """The rule and the level of the intervals of medians, and the rule for cases. Intervals use "exact" or "published"
-    ranks; cases follow the paper's "algorithm" or OrderSage's "tool".
+    ranks; `case` is "algorithm" for the paper's Algorithm 2, or "tool" for OrderSage.
     """
 
     rule: str
@@ -35,8 +36,9 @@ class IntervalRule:
 
 @dataclass(frozen=True, slots=True)
 class OrderDesign:
-    """The arrangement of the runs in time; if that is unknown, `interleaved` is None and the numbers are omitted.
-    `pairs`: number of runs compared with a neighbor in the other order; omitted if the orders are two samples.
+    """The arrangement of the runs in time; if it is unknown, `interleaved` is None and the numbers are omitted.
+    `pairs`: the number of pairs of neighboring runs, one of each order, that are compared; omitted if the orders are
+    compared as two samples.
     """
 
     interleaved: bool | None
@@ -64,8 +66,8 @@ class LabelMedian:
 
 @dataclass(frozen=True, slots=True)
 class LabelTest:
-    """Kruskal and Wallis's H over all `labels`. `doubtful`: whether some labels have few trials; `groups`: the labels
-    that the report names.
+    """Kruskal and Wallis's H over all labels. `labels`: the number of labels; `doubtful`: whether a label has fewer
+    than five trials; `groups`: the medians of the labels that the report names.
     """
 
     h: float = field(metadata={KEY: "H"})
@@ -79,15 +81,16 @@ class OrderTest:
     """The results of one metric of one test: fixed against random order, and effects of the order within the random
     runs.
 
-    `p`: from the chi-squared distribution; `p_permutation`: exact, or from moments; `p_brunner_munzel`: from the
-    studentized rank sum; `p_paired`: from the signed ranks of `pairs` of runs; `p_decides`: the p-value that determines
-    `significant`; `p_adjusted`: `p_decides` corrected for the number of tests. `delta_pct`: (fixed - random)/fixed in
-    %; `delta_pct_hl`: the same as a Hodges-Lehmann estimate, with an interval. `p_spread`: the p-value for equal
-    spread; `spread_ratio`: random over fixed. `first_trial`: the trials that were the first of their run. `cov`:
-    standard deviation / mean. `ci_needs`: the number of results that an interval requires, if there are too few. `gap`:
-    the distance between the intervals, in widths of the wider one. `alike`: whether all values are equal. `unit`,
-    `better`: from the study's file. `hosts`: only with several hosts; medians, means and intervals then use values
-    shifted to a common level.
+    `p`: from the chi-squared distribution; `p_permutation`: by permutation, exact or approximate; `p_brunner_munzel`:
+    from the studentized rank sum; `p_paired`: from the signed ranks of `pairs` pairs of runs; `p_decides`: the p-value
+    that determines `significant`; `p_adjusted`: `p_decides` corrected for the number of tests. `delta_pct_mean`,
+    `delta_pct_median`: (fixed - random)/fixed of the means and medians, in %; `delta_pct_hl`: the Hodges-Lehmann
+    estimate of this difference, with `delta_pct_interval`. `p_spread`: the p-value of the test for equal spread;
+    `spread_ratio`: random over fixed. `first_trial`: the trials that were the first of their run, against all others.
+    `cov`: standard deviation / mean. `ci_needs`: the number of results that an interval requires, if there are too few.
+    `gap`: the distance between the intervals, in widths of the wider one. `alike`: whether all values are equal.
+    `unit`, `better`: from the study's file. `hosts`: only with several hosts; medians, means and intervals then use
+    values aligned to a common level.
     """
 
     n_fixed: int
@@ -142,7 +145,7 @@ class OrderTest:
 
     @property
     def failed(self) -> int:
-        """The number of values that were omitted, over both orders."""
+        """The number of omitted values, over both orders."""
         return self.failed_fixed + self.failed_random
 
     def median(self, order: Order) -> tuple[float | None, tuple[float, float] | None]:
@@ -177,8 +180,8 @@ class PowerRule:
 
 @dataclass(frozen=True, slots=True)
 class PredecessorEffect:
-    """The trials of `test` right after the test `after` (None: at the beginning of a run) against all its other
-    trials.
+    """The trials of `test` right after the test `after` (None: at the beginning of a run) against all its other trials.
+    In SuiteResult.earlier, `after` ran anywhere earlier in the run.
     """
 
     test: str
@@ -210,8 +213,8 @@ class CarryOver:
 @dataclass(frozen=True, slots=True)
 class SuiteResult:
     """Further results of a suite. `isolated`: "no", "yes", or "both"; with "both", isolated runs replace the fixed
-    ones, so all fields named fixed refer to isolated runs. `earlier`: for each test, the test that changes it most by
-    running anywhere earlier in a run. `carry_over`: only with "both".
+    ones, so all fields with `fixed` in their names refer to isolated runs. `earlier`: for each test, the test that
+    changes it most by running anywhere earlier in a run. `carry_over`: only with "both".
     """
 
     harness: str
@@ -222,8 +225,8 @@ class SuiteResult:
 
 @dataclass(frozen=True, slots=True)
 class UnlikeHost:
-    """One host that differs from the others in its level or in its effect of the order. `away_pct`: how far its level
-    is above the other hosts' levels, in %.
+    """One host that differs from the others in its level or in its effect of the order. `away_pct`: the distance of its
+    level above the other hosts' levels, in % (negative: below); None for a difference in the effect.
     """
 
     host: str
@@ -236,9 +239,9 @@ class UnlikeHost:
 
 @dataclass(frozen=True, slots=True)
 class OrderHosts:
-    """The hosts of a study. `pooled_significant`: the number of tests that would differ if hosts were pooled, for
-    comparison only. `unlike`: the hosts that differ, smallest p first, corrected by Holm's method over hosts, tests and
-    the two questions. `passports`: facts that differ.
+    """The hosts of a study. `pooled_significant`: the number of tests that would be significant if hosts were pooled,
+    for comparison only. `unlike`: the comparisons of each host with the others, smallest p first, corrected by Holm's
+    method over hosts, tests, and both kinds of difference. `passports`: the facts in which the hosts' passports differ.
     """
 
     names: tuple[str, ...]
@@ -313,5 +316,5 @@ class OrderResult:
 
     @property
     def published(self) -> bool:
-        """Whether the analysis uses the definitions of OrderSage's own tool, such as p by chi-squared."""
+        """Whether the analysis uses the definitions of OrderSage, such as p by chi-squared."""
         return self.null == "chi2"

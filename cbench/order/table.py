@@ -56,7 +56,7 @@ def analysis(result: OrderResult, runs: bool = False) -> None:
     if result.hosts:
         console.print(_fitting(console, _hosts(result.by_p())))
     if len(tests) > len(shown):
-        _say(console, f"the {len(shown)} tests with the smallest p of {len(tests):,}; all of them with --json")
+        _say(console, f"shown: the {len(shown)} tests with the smallest p of {len(tests):,}; --json lists all")
     if runs:
         _say(console, _runs(result))
     for line in _legend(result):
@@ -66,7 +66,7 @@ def analysis(result: OrderResult, runs: bool = False) -> None:
 def _carry_over(tests: Sequence[CarryOver]) -> Table:
     """A table that compares tests in separate processes and in one shared process, the largest difference first."""
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
-    for name in ("test", "isolated", "in-process", "times", "p", "changed most by"):
+    for name in ("test", "isolated", "in-process", "ratio", "p", "changed most by"):
         table.add_column(name, overflow="fold", justify="left" if name in ("test", "changed most by") else "right")
     for each in sorted(tests, key=lambda each: -abs(log(each.times or 1)))[:MOST]:
         medians = (number(median, "{:,.6g}") for median in (each.isolated, each.in_process))
@@ -101,16 +101,16 @@ def _hosts(tests: Sequence[tuple[str, OrderTest]]) -> Table:
 
 
 def _runs(result: OrderResult) -> str:
-    """The required number of runs per test as text; if there are more than MOST_RUNS tests, only those that require
-    most.
+    """The required number of runs for each test, as text; if there are more than MOST_RUNS tests, only for those that
+    require the most runs.
     """
     needed = [(name, test.runs_needed) for name, test in result.tests.items()]
     shown = needed
     if len(needed) > MOST_RUNS:
         shown = sorted(needed, key=lambda item: 0 if item[1] is None else -item[1])[:MOST_RUNS]
-    said = ", ".join(f"{shortened(name, LONGEST_NAME)} {'not known' if n is None else f'{n:,}'}" for name, n in shown)
+    said = ", ".join(f"{shortened(name, LONGEST_NAME)} {'unknown' if n is None else f'{n:,}'}" for name, n in shown)
     more = f" and {len(needed) - len(shown):,} more (all in --json)" if len(needed) > len(shown) else ""
-    return f"runs of each order to detect {result.power.delta_pct:g} %: {said}{more}"
+    return f"runs of each order to detect a shift of {result.power.delta_pct:g} %: {said}{more}"
 
 
 def _say(console: Console, line: str, style: str | None = None) -> None:
@@ -211,7 +211,8 @@ def _interval(ends: tuple[float, float] | None) -> str:
 
 def _legend(result: OrderResult) -> list[str]:
     rule, tests = result.intervals, result.tests.values()
-    significant, inside = f"p < {result.alpha_bonferroni:.3g} (Bonferroni over the column)", "both medians"
+    significant = f"p < {result.alpha_bonferroni:.3g} (Bonferroni over the column)"
+    inside = "each median is inside the other interval"
     fixed, random = result.arms
     how = f"{fixed} against {result.arm_labels[1]} by ranks, the larger p of permutation and of Brunner and Munzel"
     if result.design.pairs:
@@ -220,29 +221,30 @@ def _legend(result: OrderResult) -> list[str]:
     if result.hosts:
         how = f"within hosts ({how}), combined by van Elteren's weights"
     if result.published:
-        significant, inside = f"p < {result.alpha:g}, not corrected", "a median"
+        significant, inside = f"p < {result.alpha:g}, not corrected", "a median is inside the other interval"
         how = f"{fixed} against {result.arm_labels[1]} by Kruskal and Wallis, p by chi-squared"
     lines = [
-        f"● significant in this column alone: {significant}; {how}. ε²: size of the effect, from 0 to 1. "
+        f"● significant in this column alone: {significant}; {how}. ε²: effect size, from 0 to 1. "
         f"Δ: ({fixed} - {random})/{fixed}, the Hodges-Lehmann estimate with its {100 * INTERVALS:g} % interval."
     ]
     if _any_spread(list(tests)):
-        how = "van Elteren's test of distances from the medians" if result.hosts else "Fligner and Killeen"
-        lines.append(f"p spread: whether both orders vary alike ({how}).")
+        how = "van Elteren's test of distances from the medians" if result.hosts else "Fligner and Killeen's test"
+        lines.append(f"p spread: {how} of equal spread in both orders.")
     needs = [test.ci_needs for test in tests if test.ci_needs is not None]
     if any(test.case for test in tests):
         lines.append(
             f"{fixed}, {random}: medians, with intervals at {100 * rule.level:.4g} % by {rule.rule} ranks. case 1: "
-            f"these are apart; 2: they overlap with {inside} inside the other's; 3: they overlap otherwise."
+            f"the intervals do not overlap; 2: they overlap, and {inside}; 3: they overlap otherwise."
         )
     if needs:
-        lines.append(f"no interval (-) at {100 * rule.level:.4g} % with fewer than {max(needs):,} results in an order.")
+        lines.append(f"-: an order with fewer than {max(needs):,} results has no interval at {100 * rule.level:.4g} %.")
     if any(_any_p(list(tests), effect) for effect in WITHIN):
-        lines.append(f"p position, predecessor: within the {random} runs; p drift: over all runs.")
+        lines.append(f"p position, p predecessor: tests within the {random} runs; p drift: test over all runs in time.")
     if result.hosts:
         lines.append(
-            "medians and intervals of the first table: values are scaled so that all hosts have one level. Second "
-            "table, not corrected: p of the host alone; p effect: its effect of the order against the other hosts' "
-            "(all hosts: whether the effects differ); p level: its median against theirs."
+            "First table: medians and intervals are those of values aligned to one level of all hosts. Second table, "
+            "not corrected: p: fixed against random order on this host alone; p effect: the order's effect on this "
+            "host against its effect on the other hosts (all hosts: test of equal effects); p level: this host's "
+            "median against the other hosts' medians."
         )
     return lines

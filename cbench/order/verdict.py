@@ -10,7 +10,7 @@ from cbench.report.text import counted, some
 
 NOTHING = "nothing was compared: no test has results in both orders"
 LEVEL = 0.95
-"""The level of each interval of a difference, not corrected for their number."""
+"""The level of each interval of a difference, not corrected for the number of intervals."""
 BETWEEN: tuple[Family, ...] = ("orders", "spread")
 BY_TIME = "blocked in time"
 MOST_RATE = "any of these lines is a false alarm in at most {level:g} % of studies"
@@ -107,14 +107,14 @@ def unlike(effect: UnlikeHost) -> str:
 
 
 def _hosts(result: OrderResult) -> list[str]:
-    """Sentences on how several hosts were compared, and on their differences."""
+    """Sentences about the comparison of several hosts and about their differences."""
     hosts = result.hosts
     if hosts is None:
         return []
     tested = sum(test.p is not None for test in result.tests.values())
     how = "van Elteren's test of signed ranks" if result.design.pairs else "van Elteren's test"
     lines = [
-        f"{counted(len(hosts.names), 'host')}: values are compared after each host's values are scaled to one level"
+        f"{counted(len(hosts.names), 'host')}: each host's values are aligned to one level before they are compared"
     ]
     if tested:
         lines[0] = (
@@ -141,8 +141,8 @@ def influenced(effect: PredecessorEffect, is_time: bool, right: str) -> str:
 
 
 def _across(result: OrderResult) -> list[str]:
-    """Sentences on comparisons between tests that change with the order; they are named if there are more than expected
-    by chance.
+    """Sentences about comparisons between tests that change with the order. The comparisons are named if more of them
+    change than expected by chance.
     """
     across = result.across
     if not across.changed or result.design.blocked:
@@ -215,7 +215,9 @@ def _where(result: OrderResult) -> str:
 
 
 def _changed(name: str, test: OrderTest, where: str) -> str:
-    """A sentence on the difference of the second arm, `where`, from the fixed order, with its interval."""
+    """A test with the difference between its second and its first arm, and the interval, as text. `where`: the second
+    arm, such as "in random order".
+    """
     delta, fixed, random = test.delta_pct_hl, test.median_fixed, test.median_random
     if delta is None:
         delta = test.delta_pct_median

@@ -27,7 +27,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         OPTION,
         metavar="FILE",
         default=None,
-        help="Add the rounds of each pytest-benchmark test to FILE, and what interrupted it, for `cbench compare`.",
+        help="Add the rounds and interruptions of each pytest-benchmark test to FILE, for `cbench compare`.",
     )
 
 
@@ -109,7 +109,7 @@ class BenchmarkKeeper:
             disabled = terminalreporter.config.getoption("benchmark_disable", False)
             why = " (--benchmark-disable)" if disabled else ""
             terminalreporter.write_line(
-                f"{OPTION} {self._path}: no benchmark was measured{why}, so it contains no trials"
+                f"{OPTION} {self._path}: no benchmark was measured{why}, so the file contains no trials"
             )
             return
         terminalreporter.section(f"benchmarks stored in {self._path}")

@@ -1,7 +1,7 @@
 """Render HTML pages from jinja2 templates, with one base, one set of macros and one style sheet for all features.
 
 A feature puts its template into its own directory, `cbench/FEATURE/templates/NAME.html`, and calls
-`render("FEATURE/NAME.html", made=made, ...)`. Such a template reads:
+`render("FEATURE/NAME.html", made=made, ...)`. A template has this form:
 
     {% extends "report/base.html" %}
     {% from "report/macros.html" import facts, figure, table %}
@@ -11,9 +11,10 @@ A feature puts its template into its own directory, `cbench/FEATURE/templates/NA
     {% endset %}
     {% set sections = [("tests", "Tests", tests)] %}
 
-The base shows `title`, the lines of `verdict` (in red where `matters`), and each section (id, heading, body) that is
-not empty, with a link to it. Everything is escaped except the style sheet and a Figure's SVG text; an undefined name is
-an error. Python passes `Table`, `Cell` and `Figure` objects; text that does not depend on the data is in the template.
+The base shows `title`, the lines of `verdict` (in red if `matters` is true), and each section (id, heading, body) that
+is not empty, with a link to it. Everything is escaped except the style sheet and a Figure's SVG text; an undefined name
+is an error. Python passes `Table`, `Cell` and `Figure` objects; text that does not depend on the data is in the
+template.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ PAGE = b"<!doctype html"
 
 
 class Cell(NamedTuple):
-    """A cell of a table with a second line in small type, and a third one, `more`; a plain text is also a cell."""
+    """A cell of a table; `small` and `more` are further lines in small type. A plain `str` also serves as a cell."""
 
     text: str
     small: str = ""

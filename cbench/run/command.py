@@ -59,7 +59,7 @@ def run(
             "--command", metavar="'CMD...'", help="A command to measure, quoted; several are measured in alternation."
         ),
     ] = None,
-    shell: Annotated[bool, typer.Option("--shell", help="Run commands with /bin/sh; its time is included.")] = False,
+    shell: Annotated[bool, typer.Option("--shell", help="Run commands with /bin/sh; the time includes it.")] = False,
     prepare: Annotated[
         list[str] | None,
         typer.Option(
@@ -229,7 +229,7 @@ def run(
 
 
 def _only(given: dict[str, bool], why: str) -> None:
-    """Raises UsageError for the first option that is given."""
+    """Raise UsageError for the first option that is given."""
     for name, is_given in given.items():
         if is_given:
             raise UsageError(f"{name} {why}")

@@ -139,7 +139,7 @@ def _table(group: Sequence[WorkloadResult]) -> Table:
         row("  page fault", [f"{r.with_page_fault:,}" for r in group])
         row("  migration", [f"{r.with_migration:,}" for r in group])
     if any(r.stolen_ms for r in group):
-        row("kept by the host", ["unknown" if r.stolen_ms is None else f"{r.stolen_ms:,} ms" for r in group])
+        row("stolen by the host", ["unknown" if r.stolen_ms is None else f"{r.stolen_ms:,} ms" for r in group])
     return table
 
 
@@ -211,14 +211,15 @@ def _process_rows(console: Console, group: Sequence[WorkloadResult]) -> None:
         console.print(table)
         unit = result.counter.unit
         if processes.floor_range is None:
-            line = f"not every process has a value that repeats; their lowest: range {processes.lowest_range:,} {unit}"
+            line = "not every process has a value that repeats; "
+            line += f"range of the lowest values: {processes.lowest_range:,} {unit}"
         else:
             line = f"floors of {len(rows)} processes: range {processes.floor_range:,} {unit}"
             line += f" ({processes.floor_range_pct:.4f} %)"
         if spread := processes.spread:
             line += (
                 f"; clean trials: standard deviation {spread.within:,.1f} within a process, "
-                f"{spread.between:,.1f} between them ({100 * spread.share_between:.0f} % of the variance)"
+                f"{spread.between:,.1f} between processes ({100 * spread.share_between:.0f} % of the variance)"
             )
         console.print(escape(f"CPU {result.cpu}: {line}"), soft_wrap=True)
         for name, by_level in processes.by_level.items():
@@ -242,7 +243,7 @@ def catalogue(content: Catalogue) -> None:
     console.print("Counters", style="bold")
     for counter in content.counters:
         line(counter.name, counter.unit if counter.available else "not available here")
-    console.print("`cbench explain NAME` has parameters, expected costs, and reasons", soft_wrap=True)
+    console.print("`cbench explain NAME` shows parameters, expected costs, and reasons", soft_wrap=True)
 
 
 def explained(item: ListedWorkload | ListedCounter) -> None:

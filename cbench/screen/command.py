@@ -28,7 +28,7 @@ screen = typer.Typer(
     help="Screen factors for their effect on the results.",
 )
 
-NEEDED = "cbench screen analyze needs numpy: pip install 'quiet-cbench[order]'"
+NEEDED = "cbench screen analyze and report need numpy: pip install 'quiet-cbench[order]'"
 
 File = Annotated[str, typer.Argument(metavar="SCREEN.toml")]
 Data = Annotated[str, typer.Argument(metavar="DATA")]
@@ -37,9 +37,9 @@ Trials = Annotated[
     list[str],
     typer.Argument(
         metavar="DATA...",
-        help="A screen's store, or the stores of one screen on several hosts, or a CSV or Parquet file with a column "
-        "for each factor, iteration, the responses' columns (or response and value) and, where they are known, batch "
-        "(or boot), position, workload, unit and questionable.",
+        help="The store of a screen, the stores of one screen on several hosts, or a CSV or Parquet file. Such a file "
+        "has a column for each factor, the column iteration, a column for each response (or the columns response and "
+        "value) and, if known, the columns batch (or boot), position, workload, unit and questionable.",
     ),
 ]
 
@@ -51,37 +51,53 @@ def _option(name: str, metavar: str, words: str) -> Any:
 OPTIONS = {
     "alpha": Annotated[
         float | None,
-        _option("--alpha", "A", "Chance of a false alarm in the whole screen (the screen's own, 0.05)."),
+        _option(
+            "--alpha", "A", "Chance of a false alarm in the whole screen (default: the screen's own; 0.05 for tables)."
+        ),
     ],
-    "confidence": Annotated[float | None, _option("--ci-level", "PERCENT", "Confidence level of the intervals (95).")],
+    "confidence": Annotated[
+        float | None,
+        _option(
+            "--ci-level", "PERCENT", "Confidence level of the intervals (default: the screen's own; 95 for tables)."
+        ),
+    ],
     "seed": Annotated[
-        int | None, _option("--seed", "N", "Seed of the bootstrap and the subsamples (the screen's own, 1).")
+        int | None,
+        _option("--seed", "N", "Seed of the bootstrap and the subsamples (default: the screen's own; 1 for tables)."),
     ],
     "abridgment": Annotated[
         str | None, _option("--abridgment", "NAME", "Use this abridgment (a named selection of treatments).")
     ],
-    "only": Annotated[list[str], _option("--only", '"F=L G=M|N"', "Use these treatments only; repeatable.")],
+    "only": Annotated[list[str], _option("--only", '"F=L G=M|N"', "Use only these treatments; repeatable.")],
     "minus": Annotated[list[str], _option("--minus", '"F=L"', "Leave out these treatments; repeatable.")],
     "exclude": Annotated[bool, typer.Option("--exclude-questionable", help="Leave questionable treatments out.")],
     "subsamples": Annotated[
-        int, _option("--subsamples", "N", "Subsamples of each size in the study of intervals (1000); 0: no study.")
+        int,
+        _option("--subsamples", "N", "Subsamples of each size in the study of intervals (default: 1000; 0: no study)."),
     ],
-    "factors": Annotated[list[str], _option("--factor", "COLUMN", "Column of a table that is a factor; repeatable.")],
-    "values": Annotated[list[str], _option("--value", "COLUMN", "Column of a table that is a response; repeatable.")],
+    "factors": Annotated[
+        list[str], _option("--factor", "COLUMN", "Column of the table to use as a factor; repeatable.")
+    ],
+    "values": Annotated[
+        list[str], _option("--value", "COLUMN", "Column of the table to use as a response; repeatable.")
+    ],
     "hard": Annotated[
-        list[str], _option("--hard", "COLUMN", "Factor of a table that changes between batches only; repeatable.")
+        list[str],
+        _option("--hard", "COLUMN", "Factor column of the table that changes only between batches; repeatable."),
     ],
     "block": Annotated[
         str,
-        _option("--block", "COLUMN", "Column of a table whose values name blocks, or replicates of whole plots."),
+        _option("--block", "COLUMN", "Column of the table with the names of blocks, or of replicates of whole plots."),
     ],
     "batch": Annotated[
-        str, _option("--batch", "COLUMN", "Column of a table with the batches between resets (batch or boot).")
+        str,
+        _option("--batch", "COLUMN", "Column of the table with the batches between resets (default: batch or boot)."),
     ],
     "by_order": Annotated[
         bool,
         typer.Option(
-            "--iteration-by-order", help="In a table without iteration, pair the n-th rows of all treatments."
+            "--iteration-by-order",
+            help="In a table without the column iteration, pair the n-th rows of all treatments.",
         ),
     ],
 }
@@ -264,7 +280,10 @@ def _analyzed(
         raise UsageError(NEEDED) from None
     chosen = Chosen(options.factors, options.values, options.hard, options.block, options.batch, options.by_order)
     if len(paths) > 1 and chosen:
-        raise UsageError("options that choose a table's columns do not apply to the stores of several hosts")
+        raise UsageError(
+            "--factor, --value, --hard, --block, --batch and --iteration-by-order apply only to a table, not to the "
+            "stores of several hosts: omit them"
+        )
     data = read(Path(paths[0]), chosen) if len(paths) == 1 else hosts.read([Path(each) for each in paths])
     return analyse(data, options, progress), data
 

@@ -33,7 +33,7 @@ def analysis(result: ScreenResult) -> None:
     for at, line in enumerate(result.verdict):
         console.print(escape(line), style=None if at else "bold", soft_wrap=not console.is_terminal)
         if not at and result.design.columns:
-            words = f"taken for: {columns_words(result.design.columns)}"
+            words = f"columns: {columns_words(result.design.columns)}"
             console.print(escape(words), style="dim", soft_wrap=not console.is_terminal)
     for name, row in result.responses.items():
         unit = f" ({row.unit})" if row.unit else ""
@@ -43,14 +43,14 @@ def analysis(result: ScreenResult) -> None:
             console.print(_hosts(row.hosts, result.confidence))
         console.print(_treatments(row, result.confidence))
         if len(row.treatments) > MOST_TREATMENTS:
-            console.print(f"{MOST_TREATMENTS} of {len(row.treatments):,} treatments; all of them with --json")
+            console.print(f"{MOST_TREATMENTS} of {len(row.treatments):,} treatments are shown; --json has all of them")
     if len(result.design.sets) > 1:
         console.print()
         console.print(_sets(result))
     console.print(
-        f"● significant: p after Holm's correction over {result.tests:,} effects is below {result.alpha:g}; ○ not. "
-        f"p: {tested_by(result)}. %: relative to the mean of all treatments. adj.: by least squares with all main "
-        "effects, if treatments are not balanced.",
+        f"● significant: p after Holm's correction over {result.tests:,} effects is below {result.alpha:g}; ○ not "
+        f"significant. p: {tested_by(result)}. %: relative to the mean of all treatments. adj.: by least squares "
+        "with all main effects, if treatments are not balanced.",
         soft_wrap=not console.is_terminal,
     )
 
@@ -129,7 +129,9 @@ def _hosts(found: ResponseHosts, confidence: float) -> Table:
                 number(one.percent, "{:+.3g}"),
                 chance(one.p_effect),
             )
-        table.add_row(escape(name), "differ?", "", "", "", "", marked(each.p_holm, each.significant), end_section=True)
+        table.add_row(
+            escape(name), "between hosts", "", "", "", "", marked(each.p_holm, each.significant), end_section=True
+        )
     return table
 
 

@@ -1,8 +1,8 @@
 """Compute intervals of the mean for thousands of samples of the same size.
 
-A batch of samples shares its bootstrap draws: one matrix holds how often each place is drawn in each replicate, and its
-product with the samples yields all their replicates. For each sample, the replicates are those of a separate bootstrap,
-and each batch draws a new matrix; samples of a batch share only the random error of the interval ends.
+A batch of samples shares its bootstrap draws: one matrix holds the number of draws of each place in each replicate,
+and its product with the samples yields all their replicates. For each sample, the replicates are those of a separate
+bootstrap, and each batch draws a new matrix; samples of a batch share only the random error of the interval ends.
 """
 
 from __future__ import annotations

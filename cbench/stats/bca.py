@@ -20,7 +20,7 @@ from cbench.stats import bootstrap
 from cbench.stats.interval import BCA, MID, STRICT, TIES, Interval, Values, alike, check_level, checked, no_numbers
 
 REPLICATES = 50_000
-"""The number of replicates in the subsampling study of TN 1855."""
+"""The number of replicates in the subsampling study of D. Flater, NIST Technical Note 1855 (2014)."""
 
 FEWEST = 3
 MOST_EXACT = 8
@@ -150,7 +150,7 @@ def enumerated(centered: CenteredSample) -> tuple[Values, list[int]]:
     """The mean of each distinct resample, ascending, and the number of orders in which the resample can be drawn."""
     n = centered.row.size
     if n > MOST_EXACT:
-        raise ValueError(f"at most {MOST_EXACT} values can be enumerated, there are {n}")
+        raise ValueError(f"at most {MOST_EXACT} values can be enumerated; there are {n}")
     every = np.array(list(combinations_with_replacement(range(n), n)))
     ways = []
     for chosen in every:
@@ -244,7 +244,7 @@ def _place(count: int, q: float) -> tuple[int, float]:
 
 
 def _quantile(replicates: Values, probe: Values, q: float) -> float:
-    """A quantile of the replicates. Only the tail that almost surely contains it is sorted; then this is verified."""
+    """A quantile of the replicates. Only the tail that almost surely contains it is partitioned, after a check."""
     whole, part = _place(replicates.size, q)
     upper = q > 0.5
     rank = probe.size * (1 - q if upper else q)

@@ -38,7 +38,7 @@ MOST_COUNTS = 19
 """The largest count in the table; a Poisson count with a mean below 1 exceeds it in fewer than one in 1e18 cases."""
 
 BELOW = 1.75
-"""The distance of the counts' mean sum below n, in standard deviations; 1 in 25 samples is discarded."""
+"""The difference between n and the expected sum of the counts, in standard deviations; 1 in 25 samples is discarded."""
 
 BLOCKS = 8
 """The number of parts in which a chunk of counts is converted."""

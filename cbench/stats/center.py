@@ -3,9 +3,9 @@
 The center is the mean of the values within a window around the point where they are densest, with the window moved to
 its own mean until it stays. The shortest interval that holds a quarter of the values (Venter, "On estimation of the
 mode", 1967) sets the scale: disturbed trials, which are longer, do not widen it. The window is four times as wide, and
-never narrower than a few of the counter's steps. Of normally distributed values it holds 80 %, so its mean repeats
-nearly as well as the mean of all values, while the mean of the shortest quarter or a half-sample mode (Robertson, Cryer
-1974; Bickel, Fruehwirth, "On a fast, robust estimator of the mode", 2006) varies several times as much.
+at least four times the resolution. It holds 80 % of normally distributed values, so its mean repeats nearly as well as
+the mean of all values, while the mean of the shortest quarter or a half-sample mode (Robertson, Cryer 1974; Bickel,
+Fruehwirth, "On a fast, robust estimator of the mode", 2006) varies several times as much.
 """
 
 from __future__ import annotations

@@ -63,15 +63,15 @@ def unmarked(trial: Trial) -> tuple[TrialCause, ...]:
 def _with_mark(trial: Trial, mark: str) -> Trial:
     others = unmarked(trial)
     if mark == SHARED and others and trial.chains and one_sided(trial.chains):
-        mark = DISAGREE  # what interrupted the trial interrupted one wide chain, too
+        mark = DISAGREE  # the interruption of the trial also hit one wide chain
     if not mark and len(others) == len(trial.causes):
         return trial
     return replace(trial, causes=(*others, TrialCause(mark)) if mark else others)
 
 
 def kept(trial: Trial) -> bool:
-    """Whether the trial's chains determine its cycles, and no other task ran within it: its ticks would be those of
-    both.
+    """Whether the trial's chains determine its cycles, and no other task ran within it, whose ticks the trial's ticks
+    would include.
     """
     return trial.valid and not any(cause.kind in (*MARKS, SWITCH) for cause in trial.causes)
 
@@ -85,7 +85,7 @@ def marks(trials: Sequence[ChainTimes], step: int, machine: str) -> tuple[list[s
     for each, pair, same in zip(trials, ratios, agreeing, strict=True):
         margin = (alone or 0.0) * NARROWER + STEPS * step / each.before
         interrupted = min(pair) < (alone or 0.0) - margin or max(pair) > PLAUSIBLE * (alone or max(pair)) + margin
-        if not same or interrupted:  # of a narrow or of a wide chain
+        if not same or interrupted:  # an interruption of a narrow or a wide chain
             found.append(DISAGREE)
         else:
             found.append(SHARED if max(pair) > (alone or 0.0) + margin else "")

@@ -2,8 +2,9 @@
 
 CAUSES   No known interruption, according to a counter of cycles and the kernel's own counts.
 FLOOR    The value is at most two of the counter's steps above the floor, or above a value one step below it. For
-         virtual machines, in which no counter of the guest detects interruptions by the host: there, a trial without a
-         known cause is often not clean, and a trial with an interrupt outside the timed region often is.
+         virtual machines, in which no counter of the guest detects interruptions by the host. In a guest, a trial
+         without a known cause is often not clean, and a trial with an interrupt outside the timed region is often
+         clean.
 CHAINS   The chains of additions around the trial agree, and no other task ran within it, for cycles by calibration.
          They do not detect an interrupt within the trial, which the robust center tolerates.
 """

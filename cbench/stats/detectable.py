@@ -85,8 +85,8 @@ def simulated(processes: int) -> tuple[int, float]:
 
 
 def spread_of(headlines: Sequence[float]) -> Logs:
-    """The headlines' logarithms, centered at 0 and spread to the machine's estimated spread, because draws from few
-    values are too close together.
+    """The headlines' logarithms, centered at 0 and scaled to the estimated spread of all processes, because few values
+    have too small a spread.
     """
     if len(headlines) < 2 or min(headlines) <= 0:
         raise ValueError("at least two headlines above 0 are needed")

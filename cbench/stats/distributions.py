@@ -7,7 +7,7 @@ chi-squared  M. Abramowitz, I. A. Stegun, Handbook of Mathematical Functions (19
              freedom, finite sums of positive terms.
 beta         A. R. DiDonato, A. H. Morris, "Significant digit computation of the incomplete beta function ratios", ACM
              Trans. Math. Softw. 18 (1992) 360-373: the continued fraction, equation 9, evaluated by Lentz's method.
-             Stirling's series (6.1.41) stands for gamma functions of large numbers, which would cancel.
+             Stirling's series (6.1.41) replaces gamma functions of large numbers, which would cancel.
 Student      The same handbook, 26.5.2 and 26.7.1 (by the incomplete beta function). Quantiles: 26.7.5, the expansion
              for many degrees of freedom; below, Newton's method on the tail, kept between two bounds.
 F            The same handbook, 26.6.2. The argument of the beta function and its complement to 1 are both computed from
@@ -25,7 +25,9 @@ _ENOUGH = 1e-16
 _MOST_STEPS = 200_000
 _MOST_NEWTON_STEPS = 200
 _EXPANDED = 1000
-"""With at least this many degrees of freedom, the expansion is exact to 1e-13 for p from 1e-6 to 1 - 1e-6."""
+"""With at least this many degrees of freedom, the expansion has a relative error of at most 2e-12 for p from 1e-6 to
+1 - 1e-6.
+"""
 _LARGE = 10.0
 _STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156)
 
@@ -120,7 +122,7 @@ def _solved(wanted: float, df: float, start: float) -> float:
 
 
 def beta_sf(x: float, a: float, b: float) -> float:
-    """P(X > x) for X ~ Beta(a, b); small probabilities have as many correct digits as others."""
+    """P(X > x) for X ~ Beta(a, b); small probabilities have as many correct digits as large ones."""
     return beta_cdf(1 - x, x, b, a)
 
 

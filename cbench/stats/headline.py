@@ -41,9 +41,9 @@ class CalibrationFigures:
     `uncertainty`: half the headline's interval as a share of its value, None if there is no interval. `resolution`: the
     relative reading resolution of chains and trial. `disagree`, `shared`, `switched`: the shares of trials whose chains
     disagree, of trials on a shared core, and of other trials in which another task ran. `ticks_per_cycle`: median of
-    the kept trials; the frequencies and `value_ns`, the headline as a time, are None if unknown. `shared_times`: how
-    many times longer the wide chains took while the core was shared, None if it never was. `below`: the share of kept
-    trials at a frequency more than 1 % below `high_hz`.
+    the kept trials; the frequencies and `value_ns`, the headline as a time, are None if unknown. `shared_times`: the
+    factor by which the wide chains took longer while the core was shared, None if it never was. `below`: the share of
+    kept trials at a frequency more than 1 % below `high_hz`.
     """
 
     length: int
@@ -80,7 +80,12 @@ def headline(processes: Sequence[Sequence[Trial]], base: Sequence[Sequence[Trial
         return Headline(median(known), counter.unit, (float(ends[0]), float(ends[1])), where)
     values = [[trial.value for trial in trials] for trials in base if trials]
     if not values:
-        return Headline(None, counter.unit, None, "cannot tell: no trial counted all of the time")
+        return Headline(
+            None,
+            counter.unit,
+            None,
+            "cannot tell: the counter did not run all the time in any trial; use another --counter",
+        )
     return _centers(values, step, counter.unit, "trials")
 
 
@@ -223,10 +228,7 @@ def calibrated_verdict(found: Headline, figures: CalibrationFigures) -> str:
     if found.value is None:
         return found.how
     share = f"{100 * (figures.uncertainty or 0):.2g} %"
-    first = (
-        f"repeats to +-{share}: half of the trials behind it, and all but a few of the lower ones, lie within this; "
-    )
-    first += f"the clock resolves {100 * figures.resolution:.2g} %"
+    first = f"repeats to +-{share}, half the width of its interval; the clock resolves {100 * figures.resolution:.2g} %"
     left_out = figures.trials - figures.kept
     if not left_out:
         return f"{first}\nthe chains of every trial agree"

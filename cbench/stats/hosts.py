@@ -2,8 +2,8 @@
 
 The test for differences of an effect is that of B. L. Welch, "On the comparison of several mean values: an alternative
 approach", Biometrika 38 (1951) 330-336, which allows unequal variances. One host is compared with the others by Welch's
-t of its effect minus the mean of the others' effects, and by Student's t of its level (the logarithm of its median) as
-a further draw from the others' levels: F. E. Grubbs, Ann. Math. Statist. 21 (1950) 27-58.
+t of its effect minus the mean of the others' effects, step by step, and by Student's t of its level (the logarithm of
+its median) as a further draw from the others' levels: F. E. Grubbs, Ann. Math. Statist. 21 (1950) 27-58.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 
 from cbench.stats.distributions import f_sf, student_p
 
+UNREMARKABLE = 0.5
+"""From this p on, no further host is left out."""
 FEWEST_LEVELS = 4
 """The fewest hosts for which the level of one host is tested against the others."""
 
@@ -74,18 +76,40 @@ def outlier_p(value: float, others: Sequence[float]) -> float | None:
 def against_others(means: Sequence[HostMean | None]) -> list[float | None]:
     """For each host, Welch's p-value for its effect minus the mean of the others' effects; None if it cannot be
     computed.
+
+    Step by step: the host that lies farthest from the median, by its own variance, is left out of the others of the
+    remaining hosts, up to the smaller half of the hosts, and no later p is smaller than an earlier one. Otherwise, one
+    unlike host would move the others' mean and make ordinary hosts seem unlike.
     """
-    known = [each for each in means if each is not None and each.variance > 0]
-    if len(known) < 3:
-        return [None] * len(means)
-    count = len(known) - 1
-    total, spread = sum(each.mean for each in known), sum(each.variance for each in known)
-    terms = sum(each.variance**2 / each.freedom for each in known)
-    found: list[float | None] = []
+    left = {at: each for at, each in enumerate(means) if each is not None and each.variance > 0}
+    found: list[float | None] = [None] * len(means)
+    if len(left) < 3:
+        return found
+    steps, most = (len(left) - 1) // 2, 0.0
+    while left:
+        known = dict(zip(left, _each_against([*left.values()]), strict=True))
+        middle = float(np.median([each.mean for each in left.values()]))
+        first = min(
+            left, key=lambda at: student_p((left[at].mean - middle) / sqrt(left[at].variance), left[at].freedom)
+        )
+        most = max(most, known[first])
+        if not steps or most > UNREMARKABLE:
+            for at in left:
+                found[at] = max(most, known[at])
+            break
+        found[first] = most
+        del left[first]
+        steps -= 1
+    return found
+
+
+def _each_against(means: Sequence[HostMean]) -> list[float]:
+    """For each of two or more hosts, the p-value for its effect minus the mean of the others' effects."""
+    count = len(means) - 1
+    total, spread = sum(each.mean for each in means), sum(each.variance for each in means)
+    terms = sum(each.variance**2 / each.freedom for each in means)
+    found = []
     for each in means:
-        if each is None or each.variance <= 0:
-            found.append(None)
-            continue
         variance = each.variance + (spread - each.variance) / count**2
         own = each.variance**2 / each.freedom
         freedom = variance**2 / (own + (terms - own) / count**4)
@@ -94,8 +118,8 @@ def against_others(means: Sequence[HostMean | None]) -> list[float | None]:
 
 
 def levels_against_others(levels: Sequence[float]) -> list[tuple[float, float] | None]:
-    """For each host, the p-value of its level among the others' levels, and its difference from their mean in %; None
-    if it cannot be computed.
+    """For each host, the p-value of its level among the others' levels, and its difference from their geometric mean in
+    %; None if these cannot be computed.
     """
     positive = all(level > 0 for level in levels if isfinite(level))
     logs = [log(level) if positive and isfinite(level) else None for level in levels]

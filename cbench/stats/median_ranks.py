@@ -16,8 +16,8 @@ _FAR = 40  # standard deviations from the middle; probabilities beyond are below
 
 @lru_cache(maxsize=4096)
 def ranks(n: int, level: float, published: bool = False) -> tuple[int, int] | None:
-    """The ranks (j, k), from 1 to n; None if there is no such interval. `published`: use the ranks of OrderSage's
-    tool.
+    """The ranks (j, k), from 1 to n; None if there is no such interval. `published`: use the ranks that OrderSage
+    uses.
     """
     if published:
         half = NormalDist().inv_cdf((1 + level) / 2) * sqrt(n) / 2

@@ -1,9 +1,10 @@
 """Correct many tests to one error rate: select the significant p-values, and adjust p-values for their number.
 
-bonferroni  C. E. Bonferroni (1936): p < alpha/m. The paper's Algorithm 1.
+bonferroni  C. E. Bonferroni (1936): p < alpha/m, as in Algorithm 1 of D. Duplyakin et al., "Avoiding the Ordering Trap
+            in Systems Performance Measurement", USENIX ATC 2023.
 holm        S. Holm, "A simple sequentially rejective multiple test procedure", Scand. J. Statist. 6 (1979) 65-70:
-            the same guarantee, never weaker.
-none        each test by itself.
+            the same bound on the error rate, never with less power.
+none        no correction.
 """
 
 from __future__ import annotations
@@ -35,6 +36,6 @@ def holm_of_smallest(ranked: ArrayLike, m: int) -> P:
 
 
 def significant(values: ArrayLike, alpha: float, rule: str = BONFERRONI) -> NDArray[np.bool_]:
-    """Flags for the tests whose adjusted p-value is below alpha, with < as in the paper."""
+    """Flags for the tests whose adjusted p-value is strictly below alpha."""
     with np.errstate(invalid="ignore"):
         return np.asarray(adjusted(values, rule) < alpha)

@@ -13,7 +13,7 @@ from statistics import median
 
 WINDOW = 10
 LIMIT, LIMIT_S = 200, 10.0
-"""The most warm-up trials, and the time after which no further one begins."""
+"""The maximum number of warm-up trials, and the time in seconds after which no further warm-up trial begins."""
 TOLERANCE = 0.001
 MISPREDICTIONS = 2
 """The maximum difference in mispredictions between two settled windows."""
@@ -22,7 +22,7 @@ MISPREDICTED_SHARE = 0.05
 STATE_SHARE = 0.2
 """The minimum share of trials in a state."""
 APART = 5
-"""The minimum distance of two states, in multiples of the spread of either state's trials."""
+"""The minimum distance between two states, in multiples of the larger interquartile range of their trials."""
 
 RULE = (
     f"the lowest of {WINDOW} trials and the lowest of the {WINDOW} before agree within one step of the counter or "
@@ -71,7 +71,7 @@ def states(values: Sequence[int], quantum: int = 1) -> States | None:
     """The two states of a series, None if it stays in one.
 
     The trials are split at the widest gap between neighboring values that leaves STATE_SHARE of them on each side; the
-    two sides are states whether the distance of their medians is at least APART times the wider side's interquartile
+    two sides are states if the distance between their medians is more than APART times the wider side's interquartile
     range, and more than two steps of the counter.
     """
     ordered = sorted(values)

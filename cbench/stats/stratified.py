@@ -53,8 +53,8 @@ class _Stratum:
 def van_elteren(value: Values, second: Flags, stratum: Codes) -> StratifiedTest | None:
     """Test whether the values flagged `second` are larger or smaller than the others of their stratum.
 
-    The three arrays have the same length. A stratum without values on either of the sides does not contribute; None if
-    no stratum contributes.
+    The three arrays have the same length. A stratum without values on one of the two sides does not contribute; None
+    if no stratum contributes.
     """
     parts = []
     for number in np.unique(stratum).tolist():

@@ -1,4 +1,6 @@
-"""Compute mode, floor, range, percentiles and spread of one workload's trials, as in the thesis's figures.
+"""Compute mode, floor, range, percentiles and spread of one workload's trials.
+
+The figures are those of Kozak, "Chasing Zero Variability in Software Performance".
 
 The spread is divided into parts within and between processes by a one-way random effects analysis of variance with
 unequal group sizes: Searle, Casella, McCulloch, "Variance Components" (1992), section 3.6: s_w^2 = MSW, s_b^2 = (MSB -
@@ -49,7 +51,7 @@ def mode(values: Sequence[int]) -> tuple[int, int]:
 
 
 def floor(values: Sequence[int]) -> int | None:
-    """The lowest value that occurs at least twice."""
+    """The lowest value that occurs at least twice; None if there is none."""
     return min((value for value, count in Counter(values).items() if count > 1), default=None)
 
 

@@ -1,4 +1,4 @@
-"""Format the verdict in two lines: how closely the trials repeat; and which trials differ, and why."""
+"""Format the verdict in two lines: the repeatability of the trials, and the trials that differ with their causes."""
 
 from __future__ import annotations
 
@@ -17,13 +17,14 @@ MOST_NAMES = 8
 def verdict(trials: Sequence[Trial], summary: Summary, unit: str, quantum: int = 1, virtual: bool = False) -> str:
     """The verdict on trials, in two lines. The values are in `unit` ("cycles", "TSC ticks") with steps of `quantum`.
 
-    The first line states whether values repeat, and to how many units; the second, which trials differ, and why.
+    The first line states whether values repeat, and within how many units. The second line states the number of trials
+    that differ, by cause.
     """
     floor = summary.floor
     if len(trials) == 1:
         return f"one trial cannot show whether it repeats: {summary.minimum:,} {unit}\n{_why(trials, virtual)}"
     if floor is None:
-        span = f"no two of {summary.count:,} trials agree, they span {summary.range:,} {unit}"
+        span = f"no two of {summary.count:,} trials agree; they span {summary.range:,} {unit}"
         return f"does not repeat: {span}\n{_why(trials, virtual)}"
     line = f"{_head(trials, floor, unit, quantum)}: "
     line += f"{summary.at_floor:,} of {summary.count:,} trials on the floor {floor:,}"
@@ -59,7 +60,7 @@ def _head(trials: Sequence[Trial], floor: int, unit: str, quantum: int) -> str:
         return f"repeats to one step of the counter ({quantum} {unit})"
     span = max(clean) - min(clean)
     share = f" ({100 * span / min(clean):.4f} %)" if min(clean) else ""
-    return f"does not repeat to the {one}, undisturbed trials span {span:,}{share}"
+    return f"does not repeat to the {one}; undisturbed trials span {span:,}{share}"
 
 
 def singular(unit: str) -> str:

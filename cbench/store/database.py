@@ -207,7 +207,7 @@ def _check(path: Path, exists: bool) -> None:
     if exists and not path.stat().st_size:  # includes kernel files, on which SQLite would block
         raise UsageError(f"{path}: empty: nothing was stored in it")
     if not path.parent.is_dir():
-        raise UsageError(f"{path}: there is no directory {path.parent}")
+        raise UsageError(f"{path}: there is no directory {path.parent}; create it, or choose another path")
 
 
 def _connect(path: Path, mode: str) -> sqlite3.Connection:

@@ -21,7 +21,7 @@ def check_ordinary(path: Path) -> None:
     if not stat.S_ISREG(status.st_mode) and not stat.S_ISDIR(status.st_mode):
         raise UsageError(f"{path}: not an ordinary file")
     if stat.S_ISREG(status.st_mode) and not status.st_size:
-        raise UsageError(f"{path}: empty")
+        raise UsageError(f"{path}: empty file; name a file with results")
 
 
 def is_store(path: Path) -> bool:
@@ -45,6 +45,8 @@ def check_not_lost(output: str, option: str, *inputs: str | os.PathLike[str]) ->
     for each in inputs:
         folder = os.path.join(os.path.realpath(each), "")
         if real.startswith(folder) or (os.path.exists(each) and os.path.samefile(output, each)):
-            raise UsageError(f"{option} {output}: is read as input, and would be lost; choose another name")
+            raise UsageError(f"{option} {output}: is read as input, and would be overwritten; choose another name")
     if os.path.isfile(output) and os.path.getsize(output) and is_store(Path(output)):
-        raise UsageError(f"{option} {output}: is a store (an SQLite file), which would be lost; choose another name")
+        raise UsageError(
+            f"{option} {output}: is a store (an SQLite file), which would be overwritten; choose another name"
+        )

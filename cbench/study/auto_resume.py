@@ -50,8 +50,8 @@ def unit(data: Path, environment: Mapping[str, str], kind: str = "order") -> str
 def obstacle() -> str:
     """The reason why a study cannot resume automatically on this host; "" if it can."""
     if not SYSTEMD_RUNNING.is_dir():
-        return "the host was not booted by systemd, which would start it again"
-    return "" if os.geteuid() == 0 else "that needs a systemd unit, which only root may create"
+        return "automatic resume needs a host that was booted by systemd"
+    return "" if os.geteuid() == 0 else "automatic resume needs a systemd unit, which only root may create"
 
 
 def install(data: Path, environment: Mapping[str, str], units: Path = UNITS, kind: str = "order") -> str:

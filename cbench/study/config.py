@@ -50,7 +50,7 @@ def text_of(path: Path, command: str, kind: str) -> str:
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror}; `cbench {command} init` writes an example") from None
     except UnicodeDecodeError:
-        raise UsageError(f"{path}: not UTF-8 text") from None
+        raise UsageError(f"{path}: not UTF-8 text; save it as UTF-8") from None
 
 
 def parse(text: str, file: str, folder: str, check: bool = True) -> Study:
@@ -212,7 +212,7 @@ def _tests(whole: TomlTable, timeout: float, folder: str | None, default: str) -
 def _test(table: TomlTable, timeout: float, folder: str | None, default: str) -> Test:
     name = table.label("name")
     if not name or ":" in name:
-        raise table.error("name", f"{name!r}: write a name without colons")
+        raise table.error("name", f"{name!r}: must be a nonempty name without colons")
     command, workload = what_of(table)
     metrics: tuple[Metric, ...] = ()
     for each in table.tables("metric"):
@@ -222,7 +222,7 @@ def _test(table: TomlTable, timeout: float, folder: str | None, default: str) ->
         metrics += (metric,)
     if metrics:
         if table.given("read") is not None:
-            raise table.error("read", "belongs in each [[test.metric]] if there are several")
+            raise table.error("read", "write it in each [[test.metric]] instead")
     else:
         metrics = (metric_of(table, bool(workload), True, default),)
     test = Test(
@@ -252,7 +252,7 @@ def _sampling(table: TomlTable, metrics: tuple[Metric, ...]) -> Sampling | None:
     """The sampling of the test's command, shared by all its metrics that count samples; None if there are none."""
     ways = {perf_record.parse(metric.detail) for metric in metrics if metric.source == SAMPLES}
     if len(ways) > 1:
-        raise table.error("metric", "is sampled in two ways: a command runs under one `perf record`")
+        raise table.error("metric", "is sampled in two ways: write the same samples:HOW in all metrics of a test")
     return next((replace(each, call_graph=each.call_graph or NO_CALL_GRAPH) for each in ways), None)
 
 
@@ -266,7 +266,7 @@ def what_of(table: TomlTable, what: str = "a test is either a command or a workl
         if not texts[key].strip():
             raise table.error(key, "is empty")
     if len(given) != 1:
-        raise table.error("command", f"{what}: write only one of them")
+        raise table.error("command", f"{what}: write exactly one of them")
     return texts["command"], texts["workload"]
 
 
@@ -286,12 +286,12 @@ def metric_of(table: TomlTable, workload: bool, alone: bool, default: str = LAST
     """
     name = "" if alone else table.label("name")
     if not alone and (not name or ":" in name):
-        raise table.error("name", f"{name!r}: write a name without colons")
+        raise table.error("name", f"{name!r}: must be a nonempty name without colons")
     read = table.text("read", model.VALUE if workload else default)
     if workload:
         source, _, detail = read.partition(":")
         if source != model.VALUE or detail:
-            raise table.error("read", f"{read!r}: must be one of {model.VALUE}")
+            raise table.error("read", f"{read!r}: must be {model.VALUE!r} for a workload")
     else:
         try:
             source, detail = instruments.parse(read)

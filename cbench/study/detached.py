@@ -86,7 +86,7 @@ def start(store: Path, arguments: Sequence[str]) -> DetachedJob:
     running.
     """
     if not store.parent.is_dir():
-        raise UsageError(f"-o {store}: no directory {store.parent}")
+        raise UsageError(f"-o {store}: the directory {store.parent} does not exist")
     before = read(store)
     if (before is not None and before.alive) or lock.held(store):
         raise Refused(f"{store}: is already being measured; see: cbench status {store}")
@@ -116,12 +116,12 @@ def start_again(store: Path) -> DetachedJob:
     own = [word for word in sys.argv[1:end] if word not in ("--detach", "--json")]
     job = start(store, [*own, *sys.argv[end:]])
     where = f"unit {job.unit}" if job.unit else f"PID {job.pid}"
-    tell(f"{store}: being measured by {where}; see: cbench status {store}; its messages are in {log_file(store)}")
+    tell(f"{store}: being measured by {where}; progress: cbench status {store}; messages: {log_file(store)}")
     return job
 
 
 def start_new(store: Path, kind: str) -> DetachedJob:
-    """Like start_again(), for a store that must not have content yet. Raises QuietError if it has."""
+    """Like start_again(), for a store that must not have content yet. Raises QuietError if the store has content."""
     if not lock.held(store) and has_content(store):
         raise UsageError(f"{store}: already exists; resume with: cbench {kind} resume {store} --detach")
     return start_again(store)
@@ -136,12 +136,12 @@ def stop(store: Path) -> None:
     elif _by_systemd():  # resumed by systemd after a reboot
         subprocess.run(["systemctl", "stop", auto_resume.name(store)], capture_output=True, check=False)
     elif lock.held(store):
-        raise Refused(f"{store}: is measured by a process that was not started with --detach: interrupt it there")
+        raise Refused(f"{store}: is measured by a process that was not started with --detach: stop it in its terminal")
     auto_resume.remove(store)
     limit = time.monotonic() + STOP_S
     while lock.held(store) or (job is not None and job.alive):
         if time.monotonic() > limit:
-            raise QuietError(f"{store}: the measurement has not ended {STOP_S:.0f} s after SIGTERM")
+            raise QuietError(f"{store}: still being measured {STOP_S:.0f} s after SIGTERM; see {log_file(store)}")
         time.sleep(PAUSE_S)
 
 

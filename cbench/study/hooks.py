@@ -26,7 +26,7 @@ AS_IS = Held()
 
 
 class TrialHooks:
-    """Hooks around trials and runs. Those of this class set no levels, for studies of orders."""
+    """Hooks around trials and runs. This base class, used in studies of orders, sets no levels."""
 
     def start(self) -> None:
         """Restore settings that an earlier process left behind; called first. Raises QuietError if that fails."""

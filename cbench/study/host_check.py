@@ -34,7 +34,7 @@ def inside_profile(profile: str, cpus: str, arguments: list[str]) -> None:
     if os.environ.get(INSIDE):
         applied = applied_state(Reader())
         if applied is None or not set(os.sched_getaffinity(0)) <= isolated_cpus():
-            raise QuietError(f"{INSIDE} is set, but this does not run within `quiet run`: unset it")
+            raise QuietError(f"{INSIDE} is set, but this command does not run within `quiet run`: unset {INSIDE}")
         return
     chosen = ["--cpus", cpus] if cpus else []
     same = ["--as", "root"] if os.geteuid() == 0 else []  # even under sudo, because resets need root
@@ -64,7 +64,7 @@ def counter_of(study: Study, wanted: str) -> StudyCounter | None:
 
 
 def glance() -> StoredFacts:
-    """The boot ID and the load, which are cheap to read."""
+    """The facts that are cheap to read: the boot ID and the load."""
     return {"boot_id": reboot.boot_id(), "load": [*os.getloadavg()]}
 
 
@@ -75,5 +75,5 @@ def look(tell: Callable[[str], None]) -> StoredFacts:
     if (verdict := noise.verified()) is not None:
         facts["quiet"] = verdict.details
         if verdict.quiet is False:
-            tell("this run begins on a host that is not quiet; the result of `quiet verify` is stored with it")
+            tell("this run begins on a host that is not quiet; the result of `quiet verify` is stored with the run")
     return facts

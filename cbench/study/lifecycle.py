@@ -114,11 +114,11 @@ class ResumeStudy:
         self._data = data
         with lock.alone(Path(data)), StudyStore.open(Path(data), writing=True, kind=ORDER) as store:
             header = store.header()
-        self._study = config.parse(header.source, f"{data} (its study)", header.folder)
+        self._study = config.parse(header.source, f"{data} (its study file)", header.folder)
         if self._study.suite is not None:
             self._study = config.with_tests(self._study, header.tests)
         if tuple(test.name for test in self._study.tests) != header.tests:
-            raise QuietError(f"{data}: damaged: its study has other tests")
+            raise QuietError(f"{data}: damaged: the tests in its study file differ from its list of tests")
         inside(self._study, ["resume", data])
 
     def run(self, show: Show, again: str | None = None) -> StudyStatus:
@@ -127,7 +127,7 @@ class ResumeStudy:
         with lock.alone(path), StudyStore.open(path, writing=True) as store:
             header = store.header()
             if not all(run.over for run in store.runs()):
-                check(self._study, f"{self._data} (its study)")
+                check(self._study, f"{self._data} (its study file)")
             say_if_changed(header)
             counter = counter_of(self._study, header.counter or self._study.counter)
             return go_on(self._study, store, counter, show, again=again)
@@ -195,11 +195,11 @@ def check(study: Study, file: str, kind: str = ORDER) -> None:
             if problem := probe.obstacle(wanted):
                 raise UsageError(f"{place}: {problem}")
     if problem := study.reset.obstacle({**os.environ, **study.environment}, Reader()):
-        raise Refused(f"{file}: a reset of the kind {study.reset.kind!r} cannot work here: {problem}")
+        raise Refused(f"{file}: a reset of kind {study.reset.kind!r} cannot work here: {problem}")
     if isinstance(study.reset, RebootReset) and not study.reset.command and auto_resume.obstacle():
         raise Refused(
-            f"reset by reboot: the {CALLED[kind]} cannot resume by itself: {auto_resume.obstacle()}; or give [reset] "
-            f"a `command` that reboots the host, and run `cbench {kind} resume` after each boot"
+            f"{file}: reset.kind 'reboot': {auto_resume.obstacle()}; alternatively, set reset.command to a command "
+            f"that reboots the host, and run `cbench {kind} resume` after each boot"
         )
 
 
@@ -208,7 +208,7 @@ def _after_each_boot(kind: str, data: Path) -> None:
     be installed.
     """
     if auto_resume.obstacle():
-        tell(f"after each reboot, run: cbench {kind} resume {data}; {auto_resume.obstacle()}")
+        tell(f"after each reboot, run: cbench {kind} resume {data} ({auto_resume.obstacle()})")
         return
     unit = auto_resume.install(data, os.environ, kind=kind)
     tell(f"after each reboot the {CALLED[kind]} resumes by itself ({unit}); see: cbench {kind} status {data}")
@@ -221,7 +221,7 @@ def say_if_changed(header: Header) -> None:
     except OSError:
         same = True
     if not same:
-        tell(f"{file} has changed since: this resumes the {CALLED[header.kind]} with its original file")
+        tell(f"{file} has changed: the {CALLED[header.kind]} resumes with the original file, which its store contains")
 
 
 def go_on(
@@ -237,7 +237,7 @@ def go_on(
 
     `kind`: the cbench command that resumes the study; `again`: the whole command line that resumes it, if different.
     """
-    kept = f"what has finished is kept; resume with: {again or f'cbench {kind} resume {store.path}'}"
+    kept = f"finished trials are kept; resume with: {again or f'cbench {kind} resume {store.path}'}"
 
     def known(run: StoredRun) -> StoredFacts:
         return look(tell) if hooks is None or hooks.first(run) else glance()
@@ -264,10 +264,10 @@ def go_on(
                 auto_resume.remove(store.path)
     reached = _status(store, running=False)
     if reached.runs_left_out == reached.runs:
-        raise QuietError(f"{store.path}: every run was left out, nothing was measured: {reached.left_out[0].reason}")
+        raise QuietError(f"{store.path}: every run was left out, so nothing was measured: {reached.left_out[0].reason}")
     if reached.trials_failed == reached.trials_done:
         number, reason = store.first_failure()
         raise QuietError(
-            f"{store.path}: every trial failed, nothing was measured: {study.tests[number].name}: {reason}"
+            f"{store.path}: every trial failed, so nothing was measured: {study.tests[number].name}: {reason}"
         )
     return reached

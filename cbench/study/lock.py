@@ -23,7 +23,7 @@ PATIENCE_S, PAUSE_S = 0.5, 0.05
 @contextmanager
 def alone(path: Path, create: bool = False, kind: str = "order") -> Iterator[None]:
     """A context with the exclusive right to run the study in this file. Raises Refused if another process has it,
-    UsageError if there is no file.
+    UsageError if the file cannot be opened.
     """
     try:
         fd = os.open(path, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC | (os.O_CREAT if create else 0), 0o666)
@@ -33,7 +33,7 @@ def alone(path: Path, create: bool = False, kind: str = "order") -> Iterator[Non
         limit = time.monotonic() + PATIENCE_S
         while not _taken(fd, fcntl.LOCK_EX):
             if time.monotonic() > limit:
-                hint = f" (cbench {kind} status {path})" if kind in CALLED else ""
+                hint = f"; see: cbench {kind} status {path}" if kind in CALLED else ""
                 raise Refused(f"{path}: another process is running this {CALLED.get(kind, kind)}{hint}")
             time.sleep(PAUSE_S)
         yield

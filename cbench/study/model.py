@@ -12,7 +12,7 @@ from cbench.study.resets.reset import Reset
 from cbench.study.suite.suite import Suite
 
 HIGHER, LOWER = "higher", "lower"
-VALUE = "value"  # the number of a workload's trial, in the counter's unit
+VALUE = "value"  # the result of a workload's trial, in the counter's unit
 
 CALLED = {"order": "study", "screen": "experiment"}
 """The word for a store in messages, by its kind."""
@@ -33,7 +33,7 @@ class Metric:
 
 @dataclass(frozen=True, slots=True)
 class Test:
-    """A command of the shell, or a workload of `cbench list`; exactly one of the two is set."""
+    """A test: a shell command, or a workload of `cbench list`; exactly one of the two is set."""
 
     name: str
     command: str = ""

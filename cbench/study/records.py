@@ -25,7 +25,7 @@ def part(facts: Mapping[str, FactValue], name: str) -> Mapping[str, FactValue]:
 
 
 def texts(facts: Mapping[str, FactValue], name: str) -> Mapping[str, str]:
-    """The object of strings with this name within facts. Raises ValueError if the value is anything else."""
+    """The object with this name within facts, with its values as strings. Raises ValueError if it is not an object."""
     return {key: str(value) for key, value in part(facts, name).items()}
 
 
@@ -145,7 +145,7 @@ class RunFacts:
 
 @dataclass(frozen=True, slots=True)
 class TrialSamples:
-    """The numbers of samples and of throttling that perf reports for a trial."""
+    """The numbers of lost samples and of sampling pauses (throttling) that perf reports for a trial of a test."""
 
     test: int
     lost: int

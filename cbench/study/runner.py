@@ -101,7 +101,7 @@ class Runner:
         self._store.finish()
 
     def _end_strays(self) -> None:
-        """End commands of an earlier, killed process, which may still run, before they are started again."""
+        """Kill commands of an earlier, killed runner that are still running, before they are started again."""
         runs = {each.number: each for each in self._runs}
 
         def cut_short(tag: ProcessTag) -> bool:
@@ -113,7 +113,7 @@ class Runner:
             return tag.position >= run.done and not run.over
 
         if ended := self._tags.end(cut_short):
-            self._tell(f"{ended:,} processes of an interrupted trial were still running and have been ended")
+            self._tell(f"killed {ended:,} leftover {'process' if ended == 1 else 'processes'} of an interrupted trial")
 
     def _one(self, run: StoredRun) -> None:
         if run.begun_ns is None:
@@ -195,7 +195,7 @@ class Runner:
         name = self._study.tests[ended.test].name
         if "output_cut" in ended.facts and name not in self._cut:
             self._cut.add(name)
-            self._tell(f"{name}: prints too much: only the last {MOST_OUTPUT >> 20} MiB of each stream are kept")
+            self._tell(f"{name}: prints too much: only the last {MOST_OUTPUT >> 20} MiB of each stream is kept")
 
     def _failed(self, line: str) -> None:
         self._failures += 1
@@ -235,7 +235,7 @@ class Runner:
             now,
         ):  # the same boot: no reboot was requested, or the requesting process was killed before the reboot
             if times == MOST_ASKED:
-                raise ResetError(f"requested {times} reboots, and the host is still in the same boot ({now})")
+                raise ResetError(f"requested {times} reboots, but the host is still in the same boot ({now})")
             self._store.ask_to_boot(run.number, now, times + 1)
             self._tell(f"run {run.number + 1}: the host reboots")
             return reset.perform(run.number, context)

@@ -65,7 +65,7 @@ class StudyStore(Database):
                 kind = store.header().kind
                 raise UsageError(f"{path}: already exists; `cbench {kind} resume {path}` continues it; {advice}")
             if store._connection.execute("SELECT count(*) FROM run").fetchone()[0]:
-                raise UsageError(f"{path}: contains measurements; choose another name for the study")
+                raise UsageError(f"{path}: contains measurements; choose another file for the study (-o)")
             store._write(write)
         return store
 
@@ -78,7 +78,7 @@ class StudyStore(Database):
         with store._closed_on_error():
             if not has_study(store._connection):
                 begins = f"`cbench {kind or 'order'} run {FILES[kind or 'order']} -o FILE` starts one"
-                raise UsageError(f"{path}: it contains no study; {begins}")
+                raise UsageError(f"{path}: contains no study; {begins}")
             if kind is not None and (found := store.header().kind) != kind:
                 raise UsageError(
                     f"{path}: is {KINDS.get(found, found)}, not {KINDS[kind]}; use `cbench {found}` with the same "

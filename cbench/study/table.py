@@ -50,8 +50,8 @@ def print_status(status: StudyStatus, kind: str = "order") -> None:
     for run in status.left_out[-MOST_REASONS:]:
         console.print(escape(f"  run {run.run + 1}: {run.reason}"), soft_wrap=True)
     if status.set and not status.running:
-        line = f"still set on this host: {', '.join(status.set)}; `cbench {kind} resume {status.data}` restores it"
-        console.print(escape(f"{line} first"), soft_wrap=True)
+        line = f"still set on this host: {', '.join(status.set)}; `cbench {kind} resume {status.data}` restores"
+        console.print(escape(f"{line} these settings first"), soft_wrap=True)
     if status.finished:
         console.print("finished")
         return

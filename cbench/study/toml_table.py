@@ -11,7 +11,7 @@ from quiet import UsageError, printable
 
 Path = tuple[str | int, ...]
 KINDS = {
-    str: "a text",
+    str: "a string",
     int: "a whole number",
     float: "a number",
     bool: "true or false",
@@ -91,7 +91,7 @@ class TomlTable:
         return bool(self._take(key, (bool,), default))
 
     def texts(self, key: str) -> tuple[str, ...]:
-        """The value of a key that is a list of texts or one text."""
+        """The value of a key that is a list of strings or a single string."""
         content = self._take(key, (list, str), [])
         items = [content] if isinstance(content, str) else content
         if wrong := [item for item in items if not isinstance(item, str)]:
@@ -108,7 +108,7 @@ class TomlTable:
         """The tables in the array at this key; [] if there is none."""
         content = self._take(key, (list, dict), [])
         if isinstance(content, dict):
-            raise self.error(key, f"there may be several: write [[{key}]]")
+            raise self.error(key, f"is a single table: write [[{key}]], because there may be several")
         if wrong := [item for item in content if not isinstance(item, dict)]:
             raise self.error(key, f"{wrong[0]!r}: write it as a table, [[{key}]]")
         return [
@@ -132,7 +132,7 @@ class TomlTable:
         for name, value in content.items():
             path = (*self._path, key, name)
             if name in (refused or {}):
-                raise self.error_at(path, f"not here: {(refused or {})[name]}")
+                raise self.error_at(path, f"cannot be set here: {(refused or {})[name]}")
             if not isinstance(value, kind) or isinstance(value, bool):
                 raise self.error_at(path, f"must be {KINDS[kind]}")
         return dict(content)
@@ -145,12 +145,12 @@ class TomlTable:
         for name, value in content.items():
             path = (*self._path, key, name)
             if not name or "=" in name or "\0" in name:
-                raise self.error_at((*self._path, key), f"{name!r} is not the name of a variable")
+                raise self.error_at((*self._path, key), f"{name!r} is not the name of an environment variable")
             if "\0" in value:
                 raise self.error_at(path, "contains a null character")
             size = len(os.fsencode(f"{name}={value}")) + 1
             if fitting and size > MOST_BYTES:
-                raise self.error_at(path, f"{size:,} bytes with its name: no process can have more than {MOST_BYTES:,}")
+                raise self.error_at(path, f"{size:,} bytes with its name: the kernel allows at most {MOST_BYTES:,}")
         return content
 
     def end(self) -> None:
@@ -175,7 +175,7 @@ def lines(text: str) -> dict[Path, int]:
     numbered from 0.
 
     This works for tables and keys in their usual form: a header in brackets, or a key at the beginning of a line. Other
-    forms, such as a table within braces, have the line of the enclosing key.
+    forms, such as an inline table, get the line of the enclosing key.
     """
     numbers: dict[Path, int] = {}
     here: Path = ()

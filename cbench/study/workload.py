@@ -2,8 +2,8 @@
 
 No trial is discarded, because a study looks for effects of earlier tests. As in every trial of cbench, the workload (or
 the share of it that `rewarm_share` determines) is called once, untimed, right before the timed call. The whole study
-uses one counter, even after a resume. A trial that cannot use this counter fails, so that numbers of two kinds are
-never mixed.
+uses one counter, even after a resume. A trial that cannot use this counter fails, so that numbers from different
+counters are never mixed.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from cbench.study.records import Ended, StoredFacts
 from cbench.workloads import registry, selection, user_code
 from quiet import QuietError, UsageError, isolated_cpus
 
-ISOLATED = 'workloads run on CPUs that are not isolated: profile = "bench" in [{}] changes that (needs root)'
+ISOLATED = 'workloads run on CPUs that are not isolated: set profile = "bench" in [{}] to isolate them (needs root)'
 TABLES = {"order": "study", "screen": "screen"}
 """The name of the main table in the file, by the kind of the store."""
 

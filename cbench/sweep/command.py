@@ -25,16 +25,23 @@ def _sweeps() -> None:
 @sweeps.command()
 def memory(
     *,
-    sizes: Annotated[str | None, typer.Option(help="Working sets: a list of sizes and ranges, 1K-2G.")] = None,
-    accesses: Annotated[str | None, typer.Option(help="Numbers of accesses per trial, 1e4,1e5,1e6.")] = None,
+    sizes: Annotated[
+        str | None,
+        typer.Option(help="Working sets: sizes and ranges, such as 4K,1M-8M (1K-2G, with --quick 1K-64M)."),
+    ] = None,
+    accesses: Annotated[
+        str | None, typer.Option(help="Numbers of accesses per trial (1e4,1e5,1e6, with --quick 1e4,1e5).")
+    ] = None,
     trials: Annotated[int | None, typer.Option(help="Trials of each cell (100, with --quick 20).")] = None,
-    workload: Annotated[str, typer.Option(help="A workload that has a working set.")] = "memory",
+    workload: Annotated[str, typer.Option(help="Workload with a working set: memory or chase.")] = "memory",
     cpu: Cpu = None,
     counter: Counter = "auto",
     seed: Seed = 1,
     timeout: Timeout = 120,
     quick: Quick = False,
-    output: Annotated[str | None, typer.Option("--output", "-o", metavar="FILE", help="Plot, .svg or .png.")] = None,
+    output: Annotated[
+        str | None, typer.Option("--output", "-o", metavar="FILE", help="Write a plot (.svg or .png).")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Measure the cost of a memory access by working set size.

@@ -65,8 +65,12 @@ def fitting(wanted: Iterable[int], free: int) -> tuple[tuple[int, ...], str]:
     most = int(MEMORY_SHARE * free)
     fit = tuple(size for size in wanted if size <= most)
     if not fit:
-        raise UsageError(f"--sizes: {binary(min(wanted))} is more than the free memory ({free >> 20:,} MiB)")
+        raise UsageError(
+            f"--sizes: {binary(min(wanted))} is more than {100 * MEMORY_SHARE:g} % of the {free >> 20:,} MiB of free "
+            "memory; write a smaller size"
+        )
     if len(fit) == len(wanted):
         return fit, ""
     left_out = ", ".join(binary(size) for size in wanted if size > most)
-    return fit, f"working sets left out: {left_out}: only {free >> 20:,} MiB of memory is free"
+    share = f"{100 * MEMORY_SHARE:g} % of the {free >> 20:,} MiB of free memory"
+    return fit, f"working sets left out: {left_out}: each is more than {share}"

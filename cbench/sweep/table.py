@@ -23,12 +23,12 @@ def sweep(result: SweepResult) -> None:
         console.print()
         console.print(_table(result, accesses))
     if not all(cell.floor_repeats for cell in result.measured()):
-        console.print("* no value repeats: shows the minimum instead of the floor")
+        console.print("* no value repeats, so the minimum is shown instead of the floor")
 
 
 def _table(result: SweepResult, accesses: int) -> Table:
     table = Table(title=f"{accesses:,} accesses", title_justify="left")
-    for name in ("working set", "floor", "median", "range, % of floor", "of clean trials", "polluted"):
+    for name in ("working set", "floor", "median", "range, % of floor", "range of clean trials", "polluted"):
         first = name == "working set"
         table.add_column(name, justify="left" if first else "right", no_wrap=first)
     table.add_column("pages")

@@ -114,7 +114,7 @@ def _once(run: Codes | None, position: Codes | None, series: NDArray[Any]) -> No
     if again.size:
         number = int(again[np.argmin(order[again + 1])])
         raise ColumnError(
-            "position", int(order[number + 1]), "run, position, test and metric are as before", int(order[number])
+            "position", int(order[number + 1]), "run, position, test and metric are the same as", int(order[number])
         )
 
 
@@ -163,7 +163,7 @@ def orders_of(column: Column) -> NDArray[np.bool_]:
     for number, name in enumerate(order.names):
         if name not in (FIXED, *RANDOM):
             row = int(np.flatnonzero(order.codes == number)[0])
-            raise ColumnError("order", row, f"{name!r} is neither fixed nor random")
+            raise ColumnError("order", row, f"{name!r}: must be fixed, random or williams")
         kinds[number] = name != FIXED
     return np.asarray(kinds[order.codes])
 
@@ -176,7 +176,7 @@ def numbers_of(name: str, column: Column) -> NDArray[np.float64]:
     if not isinstance(column, np.ndarray) or column.dtype.kind == "O":
         return np.fromiter((_number(name, row, each) for row, each in enumerate(column)), np.float64)
     if column.dtype.kind not in "biuf":
-        raise ColumnError(name, None, "has no numbers")
+        raise ColumnError(name, None, "contains no numbers")
     value = column.astype(np.float64, copy=False)
     if np.isinf(value).any():
         raise ColumnError(name, int(np.flatnonzero(np.isinf(value))[0]), "is infinite")

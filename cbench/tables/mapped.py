@@ -1,8 +1,8 @@
 """Group trials that do not fit in memory by series, in a memory-mapped temporary file.
 
 The Parquet files are scanned twice: the first scan counts the rows of each series and numbers the runs, the second one
-writes each row to its place. All later steps use one series at a time, so only a part of the temporary file has to be
-in memory.
+writes each row to its place. All later steps use one series at a time, so only a part of the temporary file must be in
+memory.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ class _RunRanks:
 
 
 def is_large(table: ParquetSet, metrics: Sequence[str]) -> bool:
-    """Whether a table is analyzed out of core. Tables of several hosts and of --value columns never are."""
+    """Whether a table is analyzed out of core. Tables of several hosts or with --value columns never are."""
     return sum(table.rows) > IN_MEMORY and not metrics and "host" not in table.names
 
 
@@ -280,8 +280,8 @@ class _Room:
 
     @classmethod
     def of(cls, rows: int, with_runs: bool) -> _Room:
-        """Create the file in /var/tmp, because /tmp may be in memory. Raises UsageError if the file system has too
-        little space.
+        """Create the file in $TMPDIR, or else in /var/tmp, because /tmp may be in memory. Raises UsageError if the file
+        system has too little space.
         """
         folder = os.environ.get("TMPDIR", "/var/tmp")  # noqa: S108 - the file has no name
         size = rows * (8 + 12 + 4 + (4 if with_runs else 0) + 1) + 16

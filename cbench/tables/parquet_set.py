@@ -80,7 +80,7 @@ class ParquetSet:
         made = dataset.dataset([str(path) for path in self.files], format=form)
         for name in wanted:
             if arrow.types.is_nested(made.schema.field(name).type):
-                raise ColumnError(name, None, "has neither names nor numbers")
+                raise ColumnError(name, None, "contains neither names nor numbers")
         return made
 
     def placed(self, error: ColumnError) -> UsageError:
@@ -104,7 +104,7 @@ class ParquetSet:
 
 def parquet_files(paths: Sequence[Path]) -> list[Path]:
     """The Parquet files among these files and in these directories, sorted by name within each directory; [] if a path
-    is anything else.
+    is neither.
 
     Raises UsageError for a file that is given twice.
     """
@@ -119,7 +119,7 @@ def parquet_files(paths: Sequence[Path]) -> list[Path]:
     seen: set[Path] = set()
     for path in found:
         if path.resolve() in seen:
-            raise UsageError(f"{path}: is given twice")
+            raise UsageError(f"{path}: is given twice; give each file once")
         seen.add(path.resolve())
     return found
 

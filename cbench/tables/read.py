@@ -68,7 +68,7 @@ def placed(path: Path, parquet: bool, error: ColumnError) -> UsageError:
 
 
 def line_of(path: Path, row: int) -> int:
-    """The line on which a row of a CSV file ends. Empty lines are not rows, and a quoted text may span several
+    """The line on which a row of a CSV file ends. Empty lines are not rows, and a quoted field may span several
     lines.
     """
     with open(path, newline="", encoding="utf-8-sig") as file:
@@ -83,7 +83,7 @@ def header(path: Path) -> list[str]:
         with open(path, newline="", encoding="utf-8-sig") as file:
             first = next(csv.reader(file), None)
     except (UnicodeDecodeError, csv.Error):
-        raise UsageError(f"{path}: neither a store of cbench, a Parquet file nor UTF-8 text") from None
+        raise UsageError(f"{path}: not a store of cbench, a Parquet file or UTF-8 text") from None
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror}") from None
     if first is None:
@@ -121,7 +121,7 @@ def parquet_columns(path: Path, select: Callable[[list[str]], list[str]]) -> Col
         there = select(schema.names)
         for name in there:
             if arrow.types.is_nested(schema.field(name).type):
-                raise ColumnError(name, None, "has neither names nor numbers")
+                raise ColumnError(name, None, "contains neither names nor numbers")
         # read_table() would load pandas if it is installed
         dictionaries = [name for name in NAMES if name in there]
         with frugal(arrow), parquet.ParquetFile(path, read_dictionary=dictionaries) as file:
@@ -158,7 +158,7 @@ def _csv(path: Path, values: Sequence[str]) -> Columns:
 
 
 def plain(path: Path, names: Sequence[str]) -> dict[str, list[str]]:
-    """Read columns of a CSV file as texts in pure Python. Raises UsageError, with the line, for malformed content."""
+    """Read columns of a CSV file as strings in pure Python. Raises UsageError, with the line, for malformed content."""
     found: dict[str, list[str]] = {name: [] for name in names}
     try:
         with open(path, newline="", encoding="utf-8-sig") as file:
@@ -231,7 +231,7 @@ def _coded(name: str, column: Any, arrow: Any) -> Coded:
         try:
             column = column.cast(arrow.string()).dictionary_encode()
         except arrow.ArrowException:
-            raise ColumnError(name, None, "has no names") from None
+            raise ColumnError(name, None, "contains no names") from None
     column = column.unify_dictionaries() if column.num_chunks > 1 else column
     whole = column.combine_chunks()
     indices = whole.indices.fill_null(-1) if whole.indices.null_count else whole.indices

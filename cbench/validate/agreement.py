@@ -62,7 +62,7 @@ def agreement(first: ArrayLike, second: ArrayLike, paired: bool, level: float = 
     n = (first_values.size, second_values.size)
     why = no_squares(first_values) or no_squares(second_values)
     if why is None and min(n) < 2:
-        why = f"2 values of each are needed, but there are {first_values.size} and {second_values.size}"
+        why = f"2 values of each metric are needed, but there are {first_values.size} and {second_values.size}"
     if why is not None:
         none = Interval(None, None, level, T if paired else WELCH, 0, why)
         return Agreement(n, paired, None, none, None, None, None, None, None, None, why)
@@ -92,7 +92,7 @@ def welch(first: Values, second: Values, level: float) -> tuple[float, Interval]
     shares = [(deviation(each) or 0.0) ** 2 / each.size for each in (first, second)]
     error = sum(shares)
     if not error:
-        why = "all values of each are alike: its width of 0 says nothing about other values"
+        why = "all values of each metric are equal: a width of 0 says nothing about other values"
         return difference, Interval(difference, difference, level, WELCH, 0, why)
     parts = zip(shares, (first, second), strict=True)
     freedom = 1 / sum((share / error) ** 2 / (each.size - 1) for share, each in parts)

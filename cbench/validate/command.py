@@ -13,7 +13,7 @@ from cbench.console import show
 def validate_command(
     *,
     output: Annotated[
-        str, typer.Option("--output", "-o", metavar="FILE", help="The store. An existing one is resumed.")
+        str, typer.Option("--output", "-o", metavar="FILE", help="Store of the trials; an existing store is resumed.")
     ] = "validate.db",
     samples: Annotated[
         int | None, typer.Option(min=2, max=1_000_000, help="Samples per workload and instrument (1000).")
@@ -33,7 +33,7 @@ def validate_command(
     no_run: Annotated[bool, typer.Option("--no-run", help="Only report the results in the store.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Validate the instruments on work with a known answer. Exits with 1 when one is at fault."""
+    """Validate the instruments on work with a known answer. Exits with 1 if an instrument is at fault."""
     from cbench.study.table import StudyBar
     from cbench.validate.plan import ValidateOptions
     from cbench.validate.run import validated

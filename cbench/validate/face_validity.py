@@ -23,13 +23,13 @@ NORMAL_IQRS = 3.0
 """Elapsed times within this many interquartile ranges of the quartiles are normal (Tukey's outer fences)."""
 
 TOLERANCE = 0.01
-"""Medians that differ by more than this share are not the same."""
+"""Medians agree if they differ by at most this share."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
     """A rule's verdict on some readings. `holds`: whether the rule holds, None if unknown; `wrong` of `n` trials
-    violate it; `text`: a sentence.
+    violate it; `words`: the evidence as text.
 
     Rules about medians count no trials: `wrong` is 0 or n.
     """

@@ -58,8 +58,8 @@ CLOCK_SHARE = 1e-3
 Other load makes an etalon end late and never early, so its shortest trial is compared with the host's clocks.
 """
 AGREE = 0.05
-"""CPU times disagree if their ratio is further from 1 than this or, if they come from different trials, if the whole
-interval of the ratio is.
+"""CPU times of the same trials disagree if their ratio differs from 1 by more than this; CPU times of different trials
+disagree if the whole interval of the ratio does.
 """
 START_S = 0.01
 """The longest time, in seconds, that starting a command may take; `wall` includes the start, `perf-elapsed` does

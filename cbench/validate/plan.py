@@ -133,7 +133,7 @@ def _chosen(names: Sequence[str], known: Sequence[str], option: str) -> tuple[st
 
 
 def _kinds(every: Sequence[HostInstrument]) -> list[str]:
-    """The kinds of trials: "" is for trials that all undisturbing instruments read; all others are sampled."""
+    """The kinds of trials: "" is for trials that all instruments read that do not disturb; the others are sampled."""
     sampled = [each.read for each in every if each.read.startswith(SAMPLES) and not each.missing]
     plain = [each for each in every if not each.read.startswith(SAMPLES) and not each.missing]
     return [*([""] if plain else []), *sampled]

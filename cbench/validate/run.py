@@ -67,7 +67,7 @@ def _go_on(data: Path, options: ValidateOptions, show: Callable[[StudyProgress],
     except UsageError as error:
         raise UsageError(f"{data}: {error}") from None
     if options.plans and plan.text(options) != header.source:
-        raise UsageError(f"{data}: was started with other options: omit them to resume it, or choose another -o")
+        raise UsageError(f"{data}: was started with other options: omit them to resume it, or choose another file (-o)")
     if options.run and not all(run.over for run in runs):
         lifecycle.ResumeStudy(str(data)).run(show, _again(data))
 

@@ -25,7 +25,7 @@ def validation(result: ValidationResult) -> None:
         if not each.missing:
             instruments.add_row(each.read, escape(each.what), _step(each), escape(each.why))
     console.print(instruments)
-    metrics = _table("workload", "metric", "n", "mean", "median", "sd", "CV", "first", "sd without it")
+    metrics = _table("workload", "metric", "n", "mean", "median", "sd", "CV", "first", "sd without first")
     for workload in result.workloads:
         name = workload.place
         for metric, row in sorted(workload.metrics.items(), key=_place):

@@ -47,7 +47,7 @@ def _faults(result: ValidationResult) -> list[str]:
         for each in result.etalon
         if each.holds is False
     ]
-    return _some(said, "more is in --json")
+    return _some(said, "more in --json")
 
 
 def _first_runs(result: ValidationResult) -> list[str]:
@@ -57,7 +57,7 @@ def _first_runs(result: ValidationResult) -> list[str]:
         for name, metric in each.metrics.items()
         if metric.first_run.flagged
     ]
-    return _some(said, "more first runs differ from the others, see --json")
+    return _some(said, "more first runs differ from the others; see --json")
 
 
 def _steady(result: ValidationResult) -> list[str]:
@@ -71,7 +71,7 @@ def _steady(result: ValidationResult) -> list[str]:
     moved = [f"{name} by {cv:.3g} %" for name, cv in spread.items() if cv is not None and cv > STEADY * known]
     if not moved:
         return []
-    return [f"The etalon varies by {known:.2g} %, {', '.join(moved)}: it is the work that varies, not the clocks."]
+    return [f"The etalon varies by {known:.2g} %, {', '.join(moved)}: the work itself varies, and not the clocks."]
 
 
 def _cv(workload: ValidatedWorkload) -> float | None:

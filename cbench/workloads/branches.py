@@ -48,7 +48,7 @@ WORKLOADS = (
             Parameter(
                 "pattern", RANDOM, RANDOM, "0 always taken, 1 alternating, 2 every period-th, 3 random", 0, RANDOM
             ),
-            Parameter("period", 8, 8, "of pattern 2"),
+            Parameter("period", 8, 8, "period of pattern 2"),
         ),
         expected=branch_expected,
         check_limit=2_000_000,

@@ -93,7 +93,7 @@ WORKLOADS = (
         name="chase",
         function="chase",
         stresses="the load latency of the cache level that holds the buffer (with small pages, the TLB too)",
-        cost="that latency per load: on Zen 3 4 cycles in L1, 12 in L2",
+        cost="the latency of that cache level per load: 4 cycles in L1 and 12 in L2 on Zen 3",
         parameters=(
             Parameter("n", 200_000, 20_000, "loads"),
             Parameter("size", 512 * 1024, 256 * 1024, "buffer in bytes", 16, 2**34),

@@ -38,7 +38,7 @@ def user_code(library: str, function: str) -> Loaded:
     except OSError as error:
         raise UsageError(f"cannot load it: {error}") from None
     except AttributeError:
-        raise UsageError(f"it has no function {function!r}; it must not be static") from None
+        raise UsageError(f"it has no function {function!r}; define it, and not as static") from None
     return Loaded(ffi.cast("cb_run_fn", ctypes.cast(symbol, ctypes.c_void_p).value))
 
 

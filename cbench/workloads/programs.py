@@ -1,10 +1,10 @@
 """Run the five workloads of NIST TN 1855 as commands, for instruments that read commands.
 
-    python -m cbench.workloads.programs 0 [times=N] [start=TERM]      the aliquot sequence from 10,000,000, N times
-    python -m cbench.workloads.programs 1 load=SOCKET [times=N]       the same, dd on the same CPU (competing.py)
-    python -m cbench.workloads.programs 2 [processes=N] [exponent=P]  that 2^(P-1) (2^P - 1) is perfect, in N processes
-    python -m cbench.workloads.programs 3 [blocks=N] [mib=M]          N blocks of M MiB from /dev/urandom to /dev/null
-    python -m cbench.workloads.programs 4 [ms=N]                      reads a clock until N milliseconds are over
+    python -m cbench.workloads.programs 0 [times=N] [start=TERM]      compute the aliquot sequence from TERM, N times
+    python -m cbench.workloads.programs 1 load=SOCKET [times=N]       the same, with dd on the same CPU (competing.py)
+    python -m cbench.workloads.programs 2 [processes=N] [exponent=P]  check a perfect number (exponent P, N processes)
+    python -m cbench.workloads.programs 3 [blocks=N] [mib=M]          copy N blocks of M MiB, /dev/urandom to /dev/null
+    python -m cbench.workloads.programs 4 [ms=N]                      read a clock until N milliseconds are over
 
 Each program checks its result, and exits with 1 if the result is wrong. It prints one JSON object: the work done, and
 the time of the work itself, excluding Python's start, by every available clock and in ticks of cbench's own clock.
@@ -62,7 +62,7 @@ def beside_load(socket: str, times: int, start: int) -> Made:
         sequence = aliquot(times, start)
         used = load_s()
     if used == 0:
-        raise WrongResult(f"the competing load on CPU {cpu} has not run")
+        raise WrongResult(f"the competing load on CPU {cpu} did not run")
     return sequence | {"cpu": cpu, "load_s": used}
 
 
@@ -150,14 +150,16 @@ PROGRAMS: tuple[tuple[Callable[..., Made], dict[str, tuple[int, int]]], ...] = (
 def program(which: str, arguments: list[str]) -> Made:
     """Run one of the five programs. Raises UsageError for unknown arguments, WrongResult for a wrong result."""
     if which not in (*NAMES, *map(str, range(len(NAMES)))):
-        raise UsageError(f"{which!r}: 0 to {len(NAMES) - 1}, or {', '.join(NAMES)}")
+        raise UsageError(f"{which!r}: unknown program; use 0 to {len(NAMES) - 1}, or {', '.join(NAMES)}")
     number = NAMES.index(which) if which in NAMES else int(which)
     function, limits = PROGRAMS[number]
     known = [*limits, *(["load"] if function is beside_load else [])]
     socket = next((each.removeprefix("load=") for each in arguments if each.startswith("load=")), "")
     given = registry.parse_settings(each for each in arguments if not each.startswith("load="))
     if function is beside_load and not socket:
-        raise UsageError("load= is missing: the socket of `python -m cbench.workloads.competing begin SOCKET`")
+        raise UsageError(
+            "load= is missing: write load=SOCKET, the socket of `python -m cbench.workloads.competing begin SOCKET`"
+        )
     if unknown := [name for name in given if name not in limits]:
         raise UsageError(f"{unknown[0]}: unknown; {NAMES[number]} takes {', '.join(known)}")
     settings = {name: given.get(name, default) for name, (default, _) in limits.items()}
@@ -171,7 +173,7 @@ def main() -> int:
     """The command line."""
     try:
         if len(sys.argv) < 2:
-            raise UsageError(f"missing program number: 0 to {len(NAMES) - 1}, or {', '.join(NAMES)}")
+            raise UsageError(f"the program is missing: use 0 to {len(NAMES) - 1}, or {', '.join(NAMES)}")
         sys.stdout.write(json.dumps(program(sys.argv[1], sys.argv[2:])) + "\n")
     except QuietError as error:
         sys.stderr.write(f"cbench.workloads.programs: error: {error}\n")

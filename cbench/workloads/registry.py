@@ -43,7 +43,7 @@ def parse_settings(texts: Iterable[str]) -> dict[str, int]:
         if not equals or not name:
             raise UsageError(f"--param {text!r}: write it as NAME=NUMBER, for example n=1000")
         if not re.fullmatch("-?[0-9][0-9_]{,39}", value):  # int() would also accept line breaks and non-ASCII digits
-            raise UsageError(f"--param {name}: {value!r} is not a whole number")
+            raise UsageError(f"--param {name}: {value!r} is not a whole number; write, for example, {name}=1000")
         settings[name] = int(value.replace("_", ""))
     return settings
 
@@ -73,7 +73,8 @@ def check_settings(workloads: Iterable[Workload], settings: Params) -> None:
     for name in settings:
         if name not in known:
             takers = ", ".join(workload.name for workload in chosen)
-            raise UsageError(f"--param {name}: unknown; {takers}: takes {', '.join(known)}")
+            take = "takes" if len(chosen) == 1 else "take"
+            raise UsageError(f"--param {name}: unknown; {takers} {take} {', '.join(known)}")
 
 
 def expected_output(workload: Workload, params: Params) -> int | None:

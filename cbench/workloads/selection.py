@@ -27,7 +27,7 @@ def check_memory(workload: Workload, params: Params) -> None:
     if workload.buffers * params.get("size", 0) > MEMORY_SHARE * available:
         raise UsageError(
             f"--param size={params['size']}: {workload.name} would need more than "
-            f"{MEMORY_SHARE:.0%} of the {available // 2**20:,} MiB of memory that are free"
+            f"{100 * MEMORY_SHARE:g} % of the {available // 2**20:,} MiB of free memory; choose a smaller size"
         )
 
 

@@ -72,7 +72,7 @@ WORKLOADS = (
         name="memory",
         function="memory",
         stresses="the cache level that holds the buffer, and the TLB: dependent random reads",
-        cost="that level's load latency and about 6 cycles per read",
+        cost="the load latency of that cache level plus about 6 cycles per read",
         parameters=(
             Parameter("n", 200_000, 20_000, "reads"),
             Parameter("size", 512 * 1024, 256 * 1024, "buffer in bytes", 4, 2**34),

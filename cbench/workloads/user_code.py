@@ -26,7 +26,7 @@ def split(text: str) -> tuple[Path, str]:
     """The file and the name of the function. Raises UsageError for an invalid text."""
     file, _, function = text.rpartition(":")
     if not file or not re.fullmatch(r"[A-Za-z_]\w*", function, re.ASCII):
-        raise UsageError(f"{text!r}: write it as FILE.c:FUNCTION or LIB.so:FUNCTION, a {PROTOTYPE}")
+        raise UsageError(f"{text!r}: write it as FILE.c:FUNCTION or LIB.so:FUNCTION, with a function `{PROTOTYPE}`")
     path = Path(file)
     if path.suffix not in (".c", ".so"):
         raise UsageError(f"{file}: neither a C file (.c) nor a shared library (.so)")
@@ -68,7 +68,7 @@ def load(text: str, cache: Path, tell: Callable[[str], None]) -> Workload:
     return Workload(
         name=text,
         function=function,
-        stresses="whatever it does",
+        stresses="the user's own function",
         parameters=USER_PARAMETERS,
         library=str(library),
         enters_kernel=None,

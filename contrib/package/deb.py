@@ -1,7 +1,7 @@
 """Build a Debian package from a wheel of this project: python contrib/package/deb.py WHEEL FOLDER.
 
-/opt/quiet is a virtual environment that serves every Python from 3.11 on: its lib/python3.N are links to one directory,
-the project's own C uses the stable ABI, psutil's too, and cffi's is there once for each minor version.
+/opt/quiet is a virtual environment for Python 3.11 to 3.14. Its lib/python3.N are links to one directory. The C modules
+of this project and of psutil use the stable ABI; cffi's module is included once for each minor version.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Installed-Size: {kilobytes}
 Depends: python3 (>= 3.11), python3 (<< 3.15), libc6 (>= {glibc})
 Suggests: fish, zsh, bash-completion, man-db
 Description: make a Linux host quiet for benchmarks, and measure on it
- quiet keeps the kernel and other programs off selected CPUs, proves it and
+ quiet keeps tasks and interrupts off selected CPUs, verifies the result and
  restores every setting. cbench measures, compares and studies benchmarks.
 """
 POSTINST = """\
@@ -41,8 +41,8 @@ POSTINST = """\
 set -e
 [ "$1" != configure ] || /opt/quiet/bin/python3 -m compileall -q /opt/quiet/lib/python3/site-packages || true
 """
-# Without the program nothing could restore the host, and services that start it would fail. Each step is one that
-# reports what it could not restore; the package then stays.
+# After the removal, no program could restore the host, and services that start quiet would fail. Each step reports
+# settings that it cannot restore; in this case the package stays installed.
 PRERM = """\
 #!/bin/sh
 set -e
@@ -50,12 +50,12 @@ units=/etc/systemd/system
 ours() { grep -qs '^ExecStart=/opt/quiet/' "$units/$1"; }
 first() {
     said=$("$@" 2>&1) || {
-        printf '%s\\n' "$said" "quiet-cbench stays installed, because this did not work: $*" >&2
+        printf '%s\\n' "$said" "quiet-cbench stays installed, because this command failed: $*" >&2
         exit 1
     }
 }
 if [ "$1" = remove ]; then
-    first /opt/quiet/bin/quiet lock --no-wait -- true # not in the middle of a run
+    first /opt/quiet/bin/quiet lock --no-wait -- true # refuse during a run
     first /opt/quiet/bin/quiet restore
     if ours quiet-watch.service && [ -d /run/systemd/system ]; then
         first systemctl disable --now quiet-watch.service
@@ -83,7 +83,7 @@ esac
 
 
 def main(wheel: Path, folder: Path) -> Path:
-    """Build the package; its path."""
+    """Build the package and return its path."""
     _, version, _, _, platform = wheel.stem.split("-")
     glibc, machine = _needs(platform)
     with tempfile.TemporaryDirectory() as temporary:
@@ -122,7 +122,7 @@ def main(wheel: Path, folder: Path) -> Path:
 
 
 def _needs(platform: str) -> tuple[str, str]:
-    """The glibc and the processor that a wheel needs by its tag; one tagged `linux` needs the glibc of this machine."""
+    """The glibc and the architecture that a wheel requires, from its tag; the tag `linux` means this host's glibc."""
     if platform.startswith("linux_"):
         return os.confstr("CS_GNU_LIBC_VERSION").split()[1], platform.removeprefix("linux_")
     _, major, minor, machine = platform.split(".", maxsplit=1)[0].split("_", 3)
@@ -130,7 +130,7 @@ def _needs(platform: str) -> tuple[str, str]:
 
 
 def _environment(environment: Path, wheel: Path, machine: str) -> None:
-    """A virtual environment for another place: no program of it is run here."""
+    """Create a virtual environment for /opt/quiet in another directory, without running any of its programs."""
     site, binaries = environment / "lib/python3/site-packages", environment / "bin"
     site.mkdir(parents=True)
     binaries.mkdir()
@@ -155,7 +155,7 @@ def _environment(environment: Path, wheel: Path, machine: str) -> None:
 
 
 def _pip(command: str, minor: str, machine: str, *words: str) -> None:
-    """pip for the Python and the processor of the package, which need not be ours. glibc is Debian 12's, or older."""
+    """Run pip for the package's Python and architecture, which may differ from this machine's; glibc 2.36 or older."""
     kinds = [f"manylinux_2_{each}" for each in range(36, 16, -1)] + ["manylinux2014", "linux"]
     platforms = [option for kind in kinds for option in ("--platform", f"{kind}_{machine}")]
     python = [sys.executable, "-m", "pip", "-q", "--disable-pip-version-check", command, "--only-binary=:all:"]

@@ -1,6 +1,6 @@
-"""Write man pages and shell completions of both commands into a directory, laid out as below /usr/share.
+"""Write man pages and shell completions of both commands into a directory with the layout of /usr/share.
 
-Everything is made from the command line's own definitions, so that it cannot differ from `--help`.
+All texts come from the definitions of the command line, so they always agree with `--help`.
 Usage: python contrib/package/pages.py FOLDER
 """
 
@@ -23,13 +23,14 @@ COMPLETIONS = {
     "zsh": "zsh/vendor-completions/_{}",
     "fish": "fish/vendor_completions.d/{}.fish",
 }
-# zsh runs the file at the first completion, as a function of its name; Typer's only defines what later ones call.
+# At the first completion, zsh runs the file as a function with the name of the file. Typer's script only defines the
+# function for later completions, so these lines call it.
 ZSH = """
 if [ "$funcstack[1]" = _{0} ]; then _{0}_completion "$@"; fi
 """
 _EXIT = (
-    ("0", "done; quiet"),
-    ("1", "differs; a regression"),
+    ("0", "success; for a check, no difference"),
+    ("1", "results or settings differ, or a CPU is not quiet"),
     ("2", "wrong usage or input"),
     ("3", "refused or not permitted"),
     ("4", "restore incomplete"),
@@ -37,7 +38,7 @@ _EXIT = (
 
 
 def main(folder: Path) -> None:
-    """Write all of them."""
+    """Write all man pages and completions below the folder."""
     for name, module in PROGRAMS.items():
         command: Any = typer.main.get_command(importlib.import_module(module).app)
         for words, each in _tree(command, (name,)):
@@ -48,7 +49,7 @@ def main(folder: Path) -> None:
 
 
 def page(words: tuple[str, ...], command: Any) -> str:
-    """The man page of one command, in man(7)."""
+    """The man page of one command, in the format of man(7)."""
     context = command.make_context(words[-1], [], resilient_parsing=True)
     context.info_name = " ".join(words)
     title, name = "-".join(words), " ".join(words)
@@ -73,7 +74,7 @@ def page(words: tuple[str, ...], command: Any) -> str:
 
 
 def _tree(command: Any, words: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """A command and all below it, with the words that call them; hidden ones are left out."""
+    """A command and all its subcommands, each with the words that call it; hidden subcommands are omitted."""
     yield words, command
     for name, below in getattr(command, "commands", {}).items():
         if not below.hidden:
@@ -86,7 +87,7 @@ def _definitions(pairs: Any) -> Iterator[str]:
 
 
 def _escape(text: str) -> str:
-    """Text as roff: no line begins with a control character, hyphens can be copied."""
+    """The text as roff: no line begins with a control character, and copied hyphens remain ASCII."""
     text = text.replace("\\", "\\e").replace("-", "\\-")
     return "\n".join("\\&" + line if line[:1] in (".", "'") else line for line in text.splitlines())
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from dataclasses import dataclass
 
@@ -26,7 +27,7 @@ class BootReceipt:
     files: tuple[str, ...] = ()
     ran: tuple[Command, ...] = ()
     not_run: tuple[Command, ...] = ()
-    conflicts: tuple[tuple[str, str], ...] = ()  # (path, how it was resolved)
+    conflicts: tuple[tuple[str, str], ...] = ()  # (path, resolution)
     plan: BootPlan | None = None
     record: BootRecord | None = None
 
@@ -55,7 +56,10 @@ def apply(host: Host, request: BootRequest, loader: str | None = None) -> BootRe
             try:
                 _back(host, disk, record)
             except OSError as second:
-                raise Incomplete(f"{_reason(error)}; {_reason(second)}: fix it, then run `quiet boot remove`") from None
+                raise Incomplete(
+                    f"{_reason(error)}; restoring the files failed too: {_reason(second)}; correct this, then run "
+                    "`quiet boot remove`"
+                ) from None
             raise Refused(f"{_reason(error)}; every file was restored") from None
         for entry in record.generated:
             entry.after = disk.data(entry.path)
@@ -134,12 +138,12 @@ def remove(host: Host) -> BootReceipt:
             records.sweep(disk)
         except OSError as error:
             where = f"{error.filename}: " if error.filename else ""
-            raise Incomplete(f"{where}{_reason(error)}; run `quiet boot remove` again once it is fixed") from None
+            raise Incomplete(f"{where}{_reason(error)}; correct this, then run `quiet boot remove` again") from None
         return BootReceipt()
 
 
 def _unrecorded(host: Host, disk: Disk) -> BootReceipt:
-    """Find our blocks by their marks and remove them; for a host whose record was deleted."""
+    """Remove quiet's marked blocks from a host whose record was deleted."""
     files = BootFiles(host)
     for loader in LOADERS:
         ours = [path for path in loader.marked if BEGIN in (files.text(path) or "")]
@@ -152,11 +156,13 @@ def _unrecorded(host: Host, disk: Disk) -> BootReceipt:
                     disk.save(path, encode(rest), disk.load(path))
                 else:
                     disk.remove(path)
+            command = loader.regenerate(files)
             try:
-                ran, not_run = _run(host, (loader.regenerate(files),))
+                ran, not_run = _run(host, (command,))
             except OSError as error:
                 raise Incomplete(
-                    f"{_reason(error)}; quiet's parameters were removed from {', '.join(ours)}: run it again"
+                    f"{_reason(error)}; quiet's parameters were removed from {', '.join(ours)}; correct this, then run "
+                    f"`{shlex.join(command)}`"
                 ) from None
             return BootReceipt(tuple(ours), ran, not_run)
     return BootReceipt()
@@ -192,7 +198,7 @@ def _take_out(host: Host, disk: Disk, known: BootRecord, last: bool) -> BootRece
 
 
 def _files_back(disk: Disk, known: BootRecord) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...]]:
-    """Restore the files. Returns their paths, and the conflicts: files that another program has changed since."""
+    """Restore the files. Returns their paths, and the conflicts: files that another program changed after the apply."""
     changed, conflicts = [], []
     for entry in known.files:
         if entry.how == THERE:
@@ -210,8 +216,7 @@ def _files_back(disk: Disk, known: BootRecord) -> tuple[tuple[str, ...], tuple[t
 
 
 def _later_entries(disk: Disk, known: BootRecord) -> tuple[tuple[str, str], ...]:
-    """Remove our words from entries of kernels that were installed after the apply, which were generated with these
-    words.
+    """Remove quiet's parameters from entries that were generated, with these parameters, for later installed kernels.
 
     Returns each changed path with a sentence for the user.
     """
@@ -240,7 +245,7 @@ def _generated_back(
     """Restore regenerated files, including their times, if only quiet had changed them. Returns the other files as
     conflicts.
 
-    Raises Incomplete if a command failed and a file still has our words.
+    Raises Incomplete if a command failed and a file still has quiet's parameters.
     """
     conflicts = []
     for entry in known.generated:
@@ -254,12 +259,12 @@ def _generated_back(
             conflicts.append((entry.path, "it was deleted after the apply; it stays deleted"))
         elif failure:
             raise Incomplete(
-                f"{_reason(failure)}; {entry.path} still has the parameters: fix it, then run `quiet boot remove`"
+                f"{_reason(failure)}; {entry.path} still has the parameters; correct this, then run `quiet boot remove`"
             )
         else:
             conflicts.append((entry.path, "regenerated; it was changed after the apply and differs from the original"))
     if failure and not known.generated:
-        raise Incomplete(f"{_reason(failure)}; run `quiet boot remove` again once it is fixed")
+        raise Incomplete(f"{_reason(failure)}; correct this, then run `quiet boot remove` again")
     return tuple(conflicts)
 
 

@@ -50,11 +50,11 @@ _BY_INITRD = ("UUID=", "LABEL=", "/dev/mapper/", "ZFS=")
 
 
 def kernel(facts: Facts) -> str:
-    """The path of the running kernel's image. Raises Refused if it is not found."""
+    """The path of the running kernel's image. Raises Refused if no image is found."""
     reader = facts.reader
     release = _running(reader)
     if not release:
-        raise Refused("the name of the running kernel is unknown here; give its image with --kernel FILE")
+        raise Refused("the release of the running kernel is unknown here; give its image with --kernel FILE")
     booted = _booted(facts) or _beside_initrd(facts)  # the image that was started
     guessed: list[str] = [*(_PI5 if release.endswith("2712") else _UNNUMBERED)]
     others = ""
@@ -63,7 +63,7 @@ def kernel(facts: Facts) -> str:
             other = _release(reader, path)
             if other in ("", release):
                 return path
-            others = f" ({path} is {other})"
+            others = f" ({path} is the image of {other})"
     raise Refused(
         f"the image of the running kernel {release} was not found in /boot{others}; give it with --kernel FILE"
     )
@@ -101,8 +101,8 @@ def _check_none(facts: Facts, image: str, plain: bool) -> None:
         raise Refused(f"no initrd was found beside {image}, and root={root} needs one; give it with --initrd FILE")
     there = [f"/boot/{name}" for name in facts.reader.names("/boot") if name.startswith("init")]
     if (given := line.of("initrd")) or (there and not plain):
-        why = f"the running kernel was booted with {given[-1]}" if given else f"{there[0]} is there"
-        raise Refused(f"the initrd of {image} is ambiguous, and {why}; give --initrd FILE, or '' for none")
+        why = f"the running kernel was booted with {given[-1]}" if given else f"{there[0]} exists"
+        raise Refused(f"the initrd of {image} is ambiguous: {why}; give --initrd FILE, or --initrd '' for none")
 
 
 def _running(reader: Reader) -> str:

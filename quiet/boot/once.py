@@ -40,12 +40,12 @@ _SYSTEM_CALLS = {
 _NO_INITRAMFS = 4  # include/uapi/linux/kexec.h
 _REBOOT_KEXEC = 0x45584543  # include/uapi/linux/reboot.h
 _WHY = {
-    errno.EPERM: "the kernel does not permit it: it needs root, and lockdown and kexec_load_disabled must be off",
+    errno.EPERM: "the kernel does not permit this: run it as root; lockdown and kexec_load_disabled must be off",
     errno.EKEYREJECTED: "the kernel's image is not signed with a key that this kernel trusts, which lockdown requires",
     errno.ENOKEY: "the kernel's image is signed with a key that this kernel does not know, and lockdown requires a "
-    "known one",
-    errno.ENOEXEC: "the kernel rejects this image; kexec-tools may know its format: install them",
-    errno.ENOSYS: "this kernel was built without CONFIG_KEXEC_FILE; kexec-tools may work without it: install them",
+    "known key",
+    errno.ENOEXEC: "the kernel does not support the format of this image; install kexec-tools, which may support it",
+    errno.ENOSYS: "this kernel was built without CONFIG_KEXEC_FILE; install kexec-tools, which may work without it",
     errno.EBUSY: "another kexec is being loaded right now",
 }
 
@@ -64,7 +64,7 @@ class Once:
 
     @property
     def settled(self) -> bool:
-        """Whether the running kernel already has every word."""
+        """Whether the running kernel already has every parameter."""
         return self.merged.unchanged
 
 
@@ -73,7 +73,10 @@ def make(reader: Reader, request: BootRequest, kernel: str | None, initrd: str |
     facts = Facts(reader)
     merged = merge(_running(reader, facts), request.words(facts), facts)
     if len(str(merged.line).encode()) > LONGEST:
-        raise Refused(f"the command line would be longer than the {LONGEST} bytes that the kernel reads")
+        raise Refused(
+            f"the command line would be longer than the {LONGEST} bytes that the kernel reads; give --cpus as ranges "
+            "(2-7), or remove parameters from the profile"
+        )
     for option, path in (("--kernel", kernel), ("--initrd", initrd)):
         if path and not reader.exists(path):
             raise UsageError(f"{option} {path}: no such file")
@@ -110,7 +113,7 @@ def _signed(reader: Reader) -> bool:
 
 
 def _running(reader: Reader, facts: Facts) -> CommandLine:
-    """The running line without the words of an earlier `boot apply`, so that a new choice replaces them."""
+    """The running line without the parameters of an earlier `boot apply`, so that a new choice replaces them."""
     line = parse(facts.command_line)
     known = load_record(reader)
     if known and set(known.add) <= set(line.words):
@@ -128,7 +131,7 @@ def load(host: Host, once: Once) -> None:
     except OSError as error:
         raise Refused(f"{once.kernel} could not be loaded: {_WHY.get(error.errno or 0, error.strerror)}") from None
     if host.text("/sys/kernel/kexec_loaded") == "0":
-        raise Refused(f"{once.kernel} could not be loaded: the kernel accepted it but does not report it")
+        raise Refused(f"{once.kernel} could not be loaded: the kernel accepted the image but reports none as loaded")
 
 
 def start(host: Host, once: Once, say: Callable[[str], None]) -> None:

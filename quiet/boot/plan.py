@@ -54,7 +54,7 @@ class FileChange:
 
 @dataclass(frozen=True, slots=True)
 class BootPlan:
-    """The boot loader, its line without our words, the merged line, and the steps that produce it."""
+    """The boot loader, its line without quiet's parameters, the merged line, and the steps that produce it."""
 
     profile: str
     cpus: CpuPartition
@@ -87,7 +87,9 @@ def make(reader: Reader, request: BootRequest, loader: str | None = None) -> Boo
     """
     facts = Facts(reader)
     if not request.parameters:
-        raise UsageError(f"profile {request.profile} sets no kernel parameters; see its [boot] wanted")
+        raise UsageError(
+            f"profile {request.profile} sets no kernel parameters; list them in `wanted` of its section [boot]"
+        )
     record = load_record(reader)
     wanted = request.words(facts)
     files = BootFiles(reader, record)

@@ -76,9 +76,9 @@ class BootRecord:
     def without(self, data: bytes) -> bytes:
         """The content of a file that was generated from one of our files.
 
-        Our words are removed from each line that contains all of them.
+        Quiet's parameters are removed from each line that contains all of them.
         """
-        # kernel-install generates entries from its own file, so the words of that file are tried first
+        # kernel-install generates entries from its own file, so the parameters of that file are tried first
         known = sorted(self.files, key=lambda entry: entry.path.endswith(".conf"))
         pairs = [pair for entry in known if entry.how in (OWN, WORDS) for pair in self._pairs(entry) if pair.add]
         lines = []
@@ -117,7 +117,7 @@ def _has(line: str, word: str) -> bool:
 
 
 def _text_without(text: str, pairs: list[_Pair]) -> str:
-    """Restore the original text of each line that is unchanged since our edit; remove our words from other lines.
+    """Restore the original text of each line that is unchanged since our edit; remove our parameters from other lines.
 
     Equal lines are matched in order.
     """
@@ -132,7 +132,7 @@ def _text_without(text: str, pairs: list[_Pair]) -> str:
 
 
 def _line_without(line: str, pairs: list[_Pair]) -> str:
-    """A line without our words and with the removed words restored, based on the most similar recorded line."""
+    """A line without our parameters and with the removed ones restored, based on the most similar recorded line."""
     ours = [pair for pair in pairs if any(_has(line, word) for word in pair.add)]
     if not ours:
         return line

@@ -1,4 +1,4 @@
-"""Summarize quiet's changes of the boot configuration. Loads other modules of this package only if there are any."""
+"""Summarize quiet's changes to the boot configuration. Loads other modules of this package only if a record exists."""
 
 from __future__ import annotations
 

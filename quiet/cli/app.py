@@ -1,4 +1,4 @@
-"""The options of `quiet`, in Typer. The commands themselves are in the other files of this directory."""
+"""Define the Typer commands and options of `quiet`. The other modules of this package run the commands."""
 
 from __future__ import annotations
 
@@ -84,7 +84,8 @@ def verify(
 ) -> None:
     """Verify the profile's settings and measure interruptions. Exits with 0 when quiet.
 
-    --duration 0 checks the settings only. With root, kernel tracing identifies the causes; without, counters do.
+    --duration 0 checks the settings only. With root, kernel tracing identifies the causes; without root, kernel
+    counters do.
     """
     texts = NoiseTexts(duration, threshold, max_lost, max_gap, max_interrupts, timeline)
     raise typer.Exit(noise.verify(profile, cpus, root, texts, as_json))
@@ -93,10 +94,14 @@ def verify(
 @app.command(rich_help_panel=SETTINGS)
 def restore(
     force: Annotated[
-        bool, typer.Option("--force", help="Also restore settings that another program has changed since.")
+        bool, typer.Option("--force", help="Also restore settings that another program changed after the apply.")
     ] = False,
     keep: Annotated[
-        bool, typer.Option("--keep", help="Keep settings that have changed since, and accept a damaged journal.")
+        bool,
+        typer.Option(
+            "--keep",
+            help="Keep the values of settings that another program changed after the apply; accept a damaged journal.",
+        ),
     ] = False,
     root: Root = "/",
     as_json: Json = False,
@@ -108,7 +113,8 @@ def restore(
 @app.command("watch", rich_help_panel=SETTINGS)
 def watch_command(
     repair: Annotated[
-        bool, typer.Option("--repair", help="Reapply drifted settings. The values to restore stay the same.")
+        bool,
+        typer.Option("--repair", help="Reapply drifted settings. `quiet restore` still restores the original values."),
     ] = False,
     rescan: Annotated[float, typer.Option(metavar="S", help="Check every setting every S seconds.")] = 60.0,
     interval: Annotated[
@@ -126,7 +132,7 @@ def watch_command(
         str | None, typer.Option("--store", metavar="DIR", help="Directory of the history. Default: /var/lib/quiet.")
     ] = None,
     history: Annotated[
-        bool, typer.Option("--history", help="Report what interrupted the CPUs, by cause, and exit.")
+        bool, typer.Option("--history", help="Report the recorded interruptions by cause, and exit.")
     ] = False,
     since: Annotated[
         str | None,
@@ -159,8 +165,11 @@ def profiles(as_json: Json = False) -> None:
 
 
 @app.command(rich_help_panel=HOST)
-def explain(knob: Annotated[str | None, typer.Argument(help="A knob's name.")] = None, as_json: Json = False) -> None:
-    """Explain a knob, or list all knobs when none is named."""
+def explain(
+    knob: Annotated[str | None, typer.Argument(help="The name of a knob or kernel parameter.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Explain a knob or kernel parameter, or list all knobs."""
     raise typer.Exit(settings.explain(knob, as_json))
 
 

@@ -1,4 +1,4 @@
-"""The options of the commands that measure or run: noise, run, lock, why."""
+"""Define the options of the commands that measure or run a program: noise, run, lock, why."""
 
 from __future__ import annotations
 
@@ -33,7 +33,11 @@ def noise_command(
     timeline: Timeline = None,
     fifo: Annotated[
         str | None,
-        typer.Option("--fifo", metavar="PRIORITY", help="Measure at this real-time priority, which hides other tasks."),
+        typer.Option(
+            "--fifo",
+            metavar="PRIORITY",
+            help="Measure at this real-time priority, so that ordinary tasks do not interrupt.",
+        ),
     ] = None,
     no_trace: Annotated[
         bool, typer.Option("--no-trace", help="Detect causes from kernel counters, as without root.")
@@ -65,7 +69,9 @@ def noise_command(
     ] = None,
     save_trace: Annotated[
         str | None,
-        typer.Option("--save-trace", metavar="FILE", help="Write the events around that wake-up to a file."),
+        typer.Option(
+            "--save-trace", metavar="FILE", help="With --stop-above: write the events around that wake-up to FILE."
+        ),
     ] = None,
     as_json: Json = False,
 ) -> None:
@@ -105,7 +111,8 @@ def run_command(
         typer.Option("--linger", metavar="S", help="Keep the profile applied for S seconds for the next run."),
     ] = None,
     as_user: Annotated[
-        str | None, typer.Option("--as", metavar="USER", help="Run the command as root, or as another user.")
+        str | None,
+        typer.Option("--as", metavar="USER", help="Run the command as this user, such as root. Default: you."),
     ] = None,
     threads: Annotated[
         bool | None,
@@ -117,10 +124,11 @@ def run_command(
         str | None, typer.Option("--mems", metavar="NODES", help="NUMA nodes of CMD's memory: auto, leave, or a list.")
     ] = None,
     container: Annotated[
-        bool, typer.Option("--container", help="Pass CMD's container engine the option that pins its container.")
+        bool,
+        typer.Option("--container", help="Add the option that pins the container started by CMD to the isolated CPUs."),
     ] = False,
     report: Annotated[
-        str | None, typer.Option("--report", metavar="FILE", help="Write what interrupted the command, as JSON.")
+        str | None, typer.Option("--report", metavar="FILE", help="Write the command's interruptions to FILE as JSON.")
     ] = None,
     quiet_report: Annotated[bool, typer.Option("--quiet-report", help="Print nothing about interruptions.")] = False,
     max_lost: Annotated[
@@ -133,8 +141,8 @@ def run_command(
 ) -> None:
     """Run a command on quiet, isolated CPUs, then restore. Starts its root helper with sudo.
 
-    The command runs as you. One run at a time; others queue. Exits with the command's exit code, 3 when refused,
-    4 when the restore is incomplete.
+    The command runs as you. Only one run is active at a time; later runs queue. Exits with the command's exit code, 3
+    when refused, 4 when the restore is incomplete.
     """
     options = RunRequest(profile, cpus, share, run.wait_limit(wait, no_wait), run.seconds(linger, "--linger") or 0.0)
     options = options._replace(threads=threads, mems=mems)
@@ -159,7 +167,8 @@ def why_command(
     command: Annotated[list[str], typer.Argument(metavar="-- CMD...", help="The command and its arguments.")],
     profile: Profile = "bench",
     report: Annotated[
-        str | None, typer.Option("--report", metavar="FILE", help="Write the report as JSON to a file instead.")
+        str | None,
+        typer.Option("--report", metavar="FILE", help="Write the report to FILE as JSON instead of to stderr as text."),
     ] = None,
     no_trace: Annotated[
         bool, typer.Option("--no-trace", help="Detect causes from kernel counters, as without root.")

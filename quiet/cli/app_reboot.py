@@ -1,4 +1,4 @@
-"""The options of the commands across reboots: the service, boot parameters, the kernel's build options."""
+"""Define the options of the commands for the service, the boot parameters, and the kernel's build options."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def install_service(
     root: Root = "/",
     as_json: Json = False,
 ) -> None:
-    """Install a systemd service that applies a profile at boot. Stopping quiet.service restores.
+    """Install a systemd service that applies a profile at boot. Stopping quiet.service restores the settings.
 
     A profile file outside /etc is copied to /etc/quiet. With --root, only the files are written.
     """
@@ -91,7 +91,7 @@ def kernel_check(
     ] = None,
     config: Annotated[
         str | None,
-        typer.Option("--config", metavar="FILE", help="Another kernel's configuration, such as .config."),
+        typer.Option("--config", metavar="FILE", help="The configuration file of another kernel, such as .config."),
     ] = None,
     root: Root = "/",
     as_json: Json = False,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 
 def kernel_check(wanted: Sequence[str] = (), file: str | None = None, root: str = "/", as_json: bool = False) -> int:
-    """Report the kernel's options of these fragments, and the cost of missing ones. Returns 0 if none is missing.
+    """Report which options of these fragments the kernel lacks, and the cost of each. Returns 0 if none is missing.
 
     `file`: the configuration of another kernel, instead of the running kernel's.
     """

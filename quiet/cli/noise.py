@@ -33,7 +33,7 @@ def verify(
     chosen = applied_profile(reader, profile)
     options = measuring.options(texts or measuring.NoiseTexts(), 10.0 if reader.live else 0.0)
     if options.seconds and not reader.live:
-        raise UsageError("--duration: a recorded machine cannot be measured; leave it out")
+        raise UsageError("--duration: a recorded machine cannot be measured; omit --duration")
     plan, state = plan_now(reader, chosen, cpus)
     if not as_json:
         text.verify(plan, state is not None)

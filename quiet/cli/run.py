@@ -127,7 +127,7 @@ def _ready(message: RunReady) -> None:
 
 def _ended(message: RunEnded) -> None:
     if message.stays and message.lingers_s:
-        note(f"the profile stays applied for the next runs; it is restored {message.lingers_s:g} s after the last one")
+        note(f"the profile stays applied for the next runs; quiet restores {message.lingers_s:g} s after the last run")
     elif message.stays:
         note("the profile stays applied: it was applied before, or another quiet run still uses it")
     elif message.complete:

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 _HEADINGS = {
     ADD: "to add",
     CHANGE: "to change",
-    DROP: "to take out",
-    KEEP: "there already",
+    DROP: "to remove",
+    KEEP: "already present",
     SKIP: "left alone",
 }
 
@@ -55,7 +55,7 @@ def plan(result: BootPlan) -> None:
         for line in item.diff.splitlines():
             out(f"  {line}")
     if not result.settled:
-        commands(result.steps.commands, "then runs")
+        commands(result.steps.commands, "command")
         out("the change takes effect at the next boot; `quiet boot remove` restores every file to its original content")
 
 
@@ -152,9 +152,9 @@ def explain(name: str, stops: Sequence[str], parameter: BootParameter | None) ->
     out(f"**{parameter.name}**: a kernel parameter; it takes effect after a reboot (`quiet boot`)")
     example = f"{parameter.name}={parameter.example}" if parameter.example else parameter.name
     rows = [("why", parameter.why), ("takes", f"{parameter.takes}, such as {example}")]
-    rows += [("against", f"{word}: they contradict each other") for word in parameter.against]
-    rows += [("not with", f"{word}: it is a safeguard and is kept") for word in parameter.yields]
-    rows += [("needless", f"with {word}, which already does it") for word in parameter.covered]
+    rows += [("against", f"{word}, which contradicts it") for word in parameter.against]
+    rows += [("not with", f"{word}, a safeguard that is kept") for word in parameter.yields]
+    rows += [("needless", f"with {word}, which has the same effect") for word in parameter.covered]
     rows += [("stops", text) for text in dict.fromkeys(stops)]
     rows += [("at run time", parameter.runtime)] if parameter.runtime else []
     rows += [("risk", parameter.risk)] if parameter.risk else []

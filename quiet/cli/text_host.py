@@ -55,7 +55,7 @@ def status(
     out()
     out(f"applied: {_applied(host.applied) if host.applied else 'nothing'}")
     if boot:
-        words = f"{boot.profile} on CPUs {boot.cpus}, by {boot.loader}" if boot.profile else "only root can see it"
+        words = f"{boot.profile} on CPUs {boot.cpus}, by {boot.loader}" if boot.profile else "readable only by root"
         incomplete = "; incomplete: run `quiet boot apply` or `boot remove`"
         out(f"boot configuration: {words}{'' if boot.state in ('applied', None) else incomplete}")
     if installed:
@@ -63,14 +63,14 @@ def status(
         when = "after each boot" if installed.at_boot else "only when started manually, because it is disabled"
         out(f"service: {installed.profile}{on}, {when} ({installed.unit})")
     for each in tickets:
-        out(f"{'on the isolated CPUs' if each.running else 'waiting for them'}: {described(each)}")
+        out(f"{'on the isolated CPUs' if each.running else 'waiting for the isolated CPUs'}: {described(each)}")
 
 
 def _applied(applied: AppliedProfile) -> str:
     if applied.damage:
         more = f" and {len(applied.damage) - 1} more" if len(applied.damage) > 1 else ""
-        what = "something" if applied.profile == "unknown" else applied.profile
-        return f"{what}, but the **journal is damaged** ({applied.damage[0]}{more}): run `quiet restore`"
+        name = "an unknown profile" if applied.profile == "unknown" else applied.profile
+        return f"{name}, but the **journal is damaged** ({applied.damage[0]}{more}): run `quiet restore`"
     since = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(applied.since))
     incomplete = "" if applied.complete else "; incomplete: run `quiet apply` or `quiet restore`"
     if applied.restoring:
@@ -123,16 +123,19 @@ def record(done: RecordReceipt) -> None:
     """Print the archive's name and the data that the archive omits."""
     out(f"{done.file}: {done.files} files; unpack it with tar -xzf and pass the directory with --root")
     for words in done.left_out or [
-        "nothing: names of tasks, addresses, identifiers, the whole command line and boot loaders' files are included"
+        "nothing; task names, addresses, identifiers, the whole command line and the boot loaders' files are included"
     ]:
         note(f"left out: {words}")
     if done.unreadable:
-        note(f"{counted(len(done.unreadable), 'file')} could not be read without root and are missing")
+        note(f"missing: {counted(len(done.unreadable), 'file')} that only root can read")
 
 
 def service_installed(done: ServiceReceipt) -> None:
     """Print the files that were written for the service."""
-    out(f"installed **{done.unit}**: profile {done.profile} after each boot, restored when it is stopped")
+    out(
+        f"installed **{done.unit}**: it applies profile {done.profile} after each boot and restores the settings when "
+        "it is stopped"
+    )
     _service_files(done)
     if done.ran:
         out("`systemctl start quiet` applies it now; `quiet remove-service` removes everything")

@@ -93,7 +93,7 @@ def _noticed(changes: Iterable[Change]) -> None:
     names = dict.fromkeys(each.knob for each in changes)
     noticed = list(dict.fromkeys(BY_NAME[name].noticed for name in names if BY_NAME[name].noticed))
     if noticed:
-        out("Side effects for others on this machine:")
+        out("Side effects for other users of this machine:")
         for line in _lines(noticed, _NOTICED):
             out(f"  {line}")
 

@@ -50,7 +50,8 @@ def chosen(request: WatchRequest, history: bool, since: str | None, cpu: int | N
     if history:
         return _history(since, cpu, request.store, request.as_json)
     if since is not None or cpu is not None:
-        raise UsageError(f"{'--since' if since is not None else '--cpu'} belongs to --history; to watch CPUs: --cpus")
+        option = "--since" if since is not None else "--cpu"
+        raise UsageError(f"{option} needs --history; to watch only some CPUs, use --cpus")
     return _unit(request) if unit else watch(request)
 
 
@@ -107,8 +108,7 @@ def watch(request: WatchRequest) -> int:
 def _check(request: WatchRequest) -> None:
     for option, seconds in (("--rescan", request.rescan), ("--interval", request.interval)):
         if not _SHORTEST_S <= seconds <= _LONGEST_S:  # also rejects NaN
-            words = f"at least {_SHORTEST_S:g} s apart, and at most {_LONGEST_S:.0f} s"
-            raise UsageError(f"{option} {seconds:g}: checks must be {words}")
+            raise UsageError(f"{option} {seconds:g}: must be between {_SHORTEST_S:g} and {_LONGEST_S:.0f} s")
     if request.duration is not None and not 0 < request.duration < float("inf"):
         raise UsageError(
             f"--duration {request.duration:g}: write seconds, such as 60; without --duration, the watch never ends"
@@ -162,7 +162,7 @@ def _monitor(host: Host, request: WatchRequest, report: Callable[[WatchEvent], N
     except Refused as error:
         if request.store is not None:
             raise Refused(f"--store {request.store}: {error}") from None
-        report(WatchEvent(events.NOTE, text=f"{error}; use --store DIR to keep it elsewhere"))
+        report(WatchEvent(events.NOTE, text=f"{error}; use --store DIR to keep the history elsewhere"))
     try:
         return Monitor(host, request.interval, report, history, textfile)
     except QuietError as error:
@@ -195,7 +195,7 @@ def _show_history(found: History) -> None:
     hours, minutes = divmod(round(found.watched_s / 60), 60)
     watched = f"{hours} h {minutes} min" if hours else f"{found.watched_s} s" if not minutes else f"{minutes} min"
     if not found.watched_s and not found.causes:
-        out(f"nothing is recorded for {which}{since}: `quiet watch` was not running then")
+        out(f"nothing is recorded for {which}{since}: `quiet watch` records only while it runs")
     elif not found.causes:
         out(f"**no interruption** of {which}{since}, watched for {watched}")
     else:
@@ -209,7 +209,7 @@ def _show_history(found: History) -> None:
         columns(rows)
     if found.expected:
         listed = ", ".join(f"{cause} {count}" for cause, count in found.expected.items())
-        out(f"the tick, expected without nohz_full: {listed}")
+        out(f"interruptions by the tick, expected without nohz_full: {listed}")
     if found.damaged:
         note(f"{counted(found.damaged, 'line')} of the history cannot be read")
 

@@ -29,7 +29,7 @@ def wanted(as_user: str | None) -> Identity | None:
     if os.geteuid() != 0:
         if as_user is None or (own := _named(as_user)).uid == os.getuid():
             return None
-        raise Refused(f"--as {own.name}: only root may use it; run `sudo quiet run --as {own.name}`")
+        raise Refused(f"--as {own.name}: only root may name another user; run `sudo quiet run --as {own.name}`")
     if as_user is not None:
         chosen = _named(as_user)
         return chosen if chosen.uid else None

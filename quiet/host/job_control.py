@@ -24,7 +24,7 @@ def stop_with(pid: int) -> None:
     if stopped is None:
         return
     number = signal.SIGTSTP if stopped.si_status == signal.SIGTSTP else signal.SIGSTOP
-    os.kill(os.getpid(), number)  # one that the terminal has sent already stays a single one
+    os.kill(os.getpid(), number)  # merged with a SIGTSTP that the terminal has already sent
     before = signal.pthread_sigmask(signal.SIG_UNBLOCK, [number])
     signal.pthread_sigmask(signal.SIG_SETMASK, before)
     os.kill(pid, signal.SIGCONT)

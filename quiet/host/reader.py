@@ -52,7 +52,7 @@ class Reader(Root):
                     break
                 if size > _MOST and self.root:
                     raise UsageError(
-                        f"--root {self.root}: {path} is larger than {_MOST >> 20} MiB; no real host has such"
+                        f"--root {self.root}: {path} is larger than {_MOST >> 20} MiB, the limit for a recorded file"
                     )
         finally:
             os.close(fd)

@@ -10,7 +10,7 @@ from quiet.kernel.config import Config
 from quiet.kernel.fragments import Option, OptionEvidence
 
 ASKED = "kernel-options"
-"""In a recording, marks that evidence of the options was recorded; otherwise a missing file may exist on the host."""
+"""An answer that a recording contains if it has the evidence of the options; without it, no file proves absence."""
 THERE, MISSING, UNKNOWN, ELSEWHERE = "there", "missing", "unknown", "other architecture"
 
 

@@ -46,13 +46,19 @@ def running(reader: Reader) -> Config:
 
 
 def of_file(path: str) -> Config:
-    """The configuration in a file, which may be gzip'd. Raises UsageError."""
-    reader = Reader()
-    if not reader.exists(path):
-        raise UsageError(f"--config {path}: no such file")
-    values = _read(reader, path)
+    """The configuration in a file, which may be compressed by gzip. Raises UsageError."""
+    try:
+        values = _values(b"".join(Reader().pages(path)))
+    except FileNotFoundError:
+        raise UsageError(f"--config {path}: no such file") from None
+    except OSError as error:
+        raise UsageError(f"--config {path}: {error.strerror}") from None
+    except ValueError:
+        raise UsageError(f"--config {path}: the gzip data is damaged") from None
     if not values:
-        raise UsageError(f"--config {path}: not a kernel's configuration: it has no line CONFIG_...=")
+        raise UsageError(
+            f"--config {path}: no line CONFIG_...=; give the configuration of a kernel, such as /boot/config-VERSION"
+        )
     return Config(path, values)
 
 
@@ -63,14 +69,18 @@ def parse(text: str) -> dict[str, str]:
 
 def _read(reader: Reader, path: str) -> dict[str, str]:
     try:
-        data = b"".join(reader.pages(path))
-    except OSError:
+        return _values(b"".join(reader.pages(path)))
+    except (OSError, ValueError):
         return {}
+
+
+def _values(data: bytes) -> dict[str, str]:
+    """The options in the content of a file. Raises ValueError if its gzip data is damaged."""
     if data.startswith(_GZIP):
         import zlib
 
         try:
             data = zlib.decompress(data, wbits=31)
-        except zlib.error:
-            return {}
+        except zlib.error as error:
+            raise ValueError(str(error)) from None
     return parse(data.decode("utf-8", "replace"))

@@ -60,10 +60,10 @@ def _performance(name: str, choices: str) -> Rule:
 def _preference(context: RuleContext) -> RuleResult:
     """Set each policy's energy preference.
 
-    On amd-pstate, first disable the dynamic preference, which rejects any other (Linux 7.1).
+    On amd-pstate, first disable the dynamic preference, which rejects any other preference (Linux 7.1).
     """
     if context.facts.policies and context.text(_DYNAMIC_EPP) is not None:
-        why = "the driver changes the preference with the power source, and rejects any other"
+        why = "while enabled, the driver sets the preference by the power source, and rejects any other value"
         yield DesiredValue(f"file:{_DYNAMIC_EPP}", "disabled", why, kind=value_types.TEXT)
     yield from _performance("energy_performance_preference", "energy_performance_available_preferences")(context)
 
@@ -113,9 +113,11 @@ def _limits(context: RuleContext) -> RuleResult:
         for name in _LIMITS:
             path = f"{_BASE}/policy{number}/{name}"
             if frequency is None:
-                yield Skip(f"file:{path}", "the driver does not report the frequency without turbo; turbo off caps it")
+                yield Skip(
+                    f"file:{path}", "the driver does not report the frequency without turbo; cpufreq.turbo caps it"
+                )
             else:
-                yield DesiredValue(f"file:{path}", str(frequency), absent="this driver does not have it")
+                yield DesiredValue(f"file:{path}", str(frequency), absent="this driver does not have this setting")
 
 
 def _kilohertz(text: str) -> int | None:
@@ -171,7 +173,7 @@ def _status(context: RuleContext) -> RuleResult:
         if current is None:
             continue
         if current not in modes:
-            yield Skip(f"file:{path}", f"the driver is '{current}', and another one may have replaced it")
+            yield Skip(f"file:{path}", f"the driver's status is '{current}': another driver may have replaced it")
         elif context.choice not in modes:
             yield Skip(f"file:{path}", f"this driver has no mode '{context.choice}', only {' '.join(modes)}")
         else:
@@ -236,14 +238,18 @@ KNOBS = (
         f"file:{_DYNAMIC_EPP}",
         after=("smt", "cpufreq.driver"),
         entangled=_with_dynamic_epp,
-        moves="with dynamic_epp, which restarts the driver, all settings of its policies",
-        refusals={2: "the driver's mode does not have it", 16: _EBUSY, 22: "not in this mode of the driver"},
+        moves="all settings of the driver's policies, if dynamic_epp is switched, which restarts the driver",
+        refusals={
+            2: "this mode of the driver does not have this setting",
+            16: _EBUSY,
+            22: "this mode of the driver does not support this value",
+        },
     ),
     Knob(
         name="cpufreq.governor",
         gain="a steady clock frequency",
         title="frequency governor",
-        why="any governor but 'performance' changes the frequency with the load",
+        why="unlike 'performance', most governors change the frequency with the load",
         doc=_DOC,
         rule=_performance("scaling_governor", "scaling_available_governors"),
         choices=_SCOPE,
@@ -268,7 +274,7 @@ KNOBS = (
         refusals={
             1: "turbo is off in the firmware",
             11: "the driver is switched off",
-            22: "not supported here",
+            22: "this driver cannot switch turbo",
         },
     ),
     Knob(
@@ -282,7 +288,7 @@ KNOBS = (
         choices=_SCOPE,
         numeric=True,
         units=_kilohertz,
-        targets=f"file:{_BASE}/policyN/scaling_max_freq and scaling_min_freq of the isolated CPUs' policies; of "
+        targets=f"file:{_BASE}/policyN/scaling_max_freq and scaling_min_freq of the isolated CPUs' policies; for "
         f"cppc_cpufreq also {_AUTO_SELECT}",
         after=("smt", "cpufreq.governor", "cpufreq.turbo"),
         clamps=True,
@@ -292,7 +298,7 @@ KNOBS = (
         gain="a steady clock frequency",
         noticed="every CPU runs at its highest performance level",
         title="lowest performance level of intel_pstate",
-        why="keeps every CPU at the highest allowed level, also where the driver does not report the base frequency",
+        why="a raised minimum keeps every CPU at the highest allowed level, even if the base frequency is not reported",
         doc="admin-guide/pm/intel_pstate.rst",
         rule=_lowest,
         kind=value_types.NUMBER,
@@ -306,16 +312,19 @@ KNOBS = (
         name="cpufreq.hwp_boost",
         gain="a steady clock frequency",
         title="short boosts after waiting for input or output",
-        why="a task that has waited for a device finds its CPU faster than one that has not",
+        why="a task that has waited for a device runs faster for a moment than a task that has not",
         doc="admin-guide/pm/intel_pstate.rst (hwp_dynamic_boost)",
         **one_file(f"{_INTEL}/hwp_dynamic_boost", "0"),
         after=("smt", "cpufreq.driver"),
-        refusals={2: "the driver's mode does not have it", 22: "it cannot be set in this mode of the driver"},
+        refusals={
+            2: "this mode of the driver does not have this setting",
+            22: "this mode of the driver does not support this value",
+        },
     ),
     Knob(
         name="cpufreq.efficiency",
         gain="a steady clock frequency",
-        title="energy-efficient turbo of Kaby and Coffee Lake",
+        title="energy-efficient turbo of Kaby Lake and Coffee Lake",
         why="the processor lowers its frequency when it estimates that the work does not benefit from more",
         doc="admin-guide/pm/intel_pstate.rst (energy_efficiency)",
         **one_file(f"{_INTEL}/energy_efficiency", "0"),

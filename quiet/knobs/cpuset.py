@@ -27,10 +27,10 @@ def _slices(context: RuleContext) -> RuleResult:
     reader = context.facts.reader
     version, mount = context.facts.cgroup
     if not systemd.booted(reader):
-        yield Skip(_ALL_SLICES, "no systemd, so no slices: the partition and the tasks' affinities keep tasks off")
+        yield Skip(_ALL_SLICES, "no systemd, so no slices: the knobs cpuset and tasks keep tasks off the isolated CPUs")
         return
     if version != 2 or mount != systemd_slice.MOUNT:
-        yield Skip(_ALL_SLICES, "systemd sets the CPUs of slices only on cgroup v2, with the cpuset controller in it")
+        yield Skip(_ALL_SLICES, "systemd sets the CPUs of slices only on cgroup v2 with the cpuset controller")
         return
     names = [name for name in reader.names(mount) if name.endswith(".slice") or name == "init.scope"]
     names = [name for name in names if name != SLICE[1:]]
@@ -89,10 +89,12 @@ def _version_2(context: RuleContext) -> RuleResult:
 
 def _conflict(facts: Facts) -> str:
     """Why the kernel will reject the partition, given its housekeeping CPUs (kernel/cgroup/cpuset.c)."""
-    here = "tasks are kept off by their affinity"
+    here = "the knob tasks keeps tasks off the isolated CPUs"
     if facts.nohz_full and not facts.boot_isolated:  # since Linux 6.19: isolated_cpus_can_update()
         return f"nohz_full= and the partition together would leave the kernel no housekeeping CPU; {here}"
-    return f"isolated at boot already (isolcpus=domain), and then this kernel makes no partition of it; {here}"
+    return (
+        f"the CPUs are already isolated at boot (isolcpus=domain), so this kernel rejects a partition of them; {here}"
+    )
 
 
 def _version_1(context: RuleContext, mount: str) -> RuleResult:
@@ -146,7 +148,7 @@ def _shield_members(context: RuleContext) -> RuleResult:
     for task in context.facts.movable_tasks:
         if context.text(f"/proc/{task.tid}/cpuset") == "/":
             yield DesiredValue(
-                f"cpuset:{task.tid}", REST, f"{task.comm} leaves the CPUs of the shield", current="/", label=task.comm
+                f"cpuset:{task.tid}", REST, f"{task.comm} may run on the isolated CPUs", current="/", label=task.comm
             )
     # last: until the tasks have left the root cpuset, only that cpuset can balance them
     yield DesiredValue("cgroup:/cpuset.sched_load_balance", "0", kind=value_types.NUMBER)
@@ -200,11 +202,11 @@ KNOBS = (
         why="services, sessions and machines stay on housekeeping CPUs, and systemd keeps the cpuset controller on",
         doc="systemd.resource-control(5), AllowedCPUs=; admin-guide/cgroup-v2.rst",
         rule=_slices,
-        targets="slice:NAME of every slice at the top, and init.scope",
+        targets="slice:NAME of every top-level slice, and init.scope",
         after=("smt",),
         path="AllowedCPUs= of systemd's slices",
         entangled=_in_passing,
-        moves="whether the root cgroup passes cpuset on, and before Linux 6.2 the affinity of every task",
+        moves="cpuset in the root cgroup's subtree_control, and before Linux 6.2 the affinity of every task",
     ),
     Knob(
         name="cpuset",
@@ -222,7 +224,7 @@ KNOBS = (
         entangled=_every_mask,
         moves="before Linux 6.2 the affinity of every task",
         verdicts={"conflicts with housekeeping": _conflict},
-        kernels="isolated: since 6.1; since 7.0 kernel threads and unbound work leave with it",
+        kernels="isolated partitions: since 6.1; since 7.0 they also move kernel threads and unbound work",
         path="/sys/fs/cgroup/quiet.slice/cpuset.cpus.partition",
         refusals={22: "no isolated partitions before Linux 6.1, or another cpuset owns the CPUs"},
         risk="'balanced' spreads the threads of one program over the isolated CPUs, and may also move a single thread "
@@ -232,7 +234,7 @@ KNOBS = (
         name="cpuset.mems",
         gain="repeatable memory behavior",
         title="memory of the isolated CPUs' NUMA nodes",
-        why="a page on another node costs more at each access, and which node has it would differ between runs",
+        why="each access to a page on another node takes longer, and the page's node would differ between runs",
         doc="admin-guide/cgroup-v2.rst, cpuset.mems",
         rule=_mems,
         kind=value_types.CPULIST,
@@ -241,18 +243,18 @@ KNOBS = (
         after=("smt", "cpuset"),
         needs="cpuset",
         path="/sys/fs/cgroup/quiet.slice/cpuset.mems",
-        refusals={2: 'there is no such cgroup (the knob cpuset is "leave"?)'},
+        refusals={2: 'the cgroup does not exist; the knob cpuset must not be "leave"'},
         risk="a program that needs more memory than these nodes have is killed; it does not get pages of another node",
     ),
     Knob(
         name="cpuset.members",
         gain="no other tasks",
         title="tasks in the housekeeping cpuset (cgroup v1)",
-        why="the shield keeps out only tasks that are in the other cpuset, and requires that the root cpuset does "
-        "no load balancing",
+        why="the isolated cpuset keeps out only tasks of the housekeeping cpuset, and requires that the root cpuset "
+        "does no load balancing",
         doc="admin-guide/cgroup-v1/cpusets.rst",
         rule=_shield_members,
-        targets="cpuset:TID of every movable thread in the root cpuset; none on cgroup v2, where a partition does it",
+        targets="cpuset:TID of every movable thread in the root cpuset; none on cgroup v2, which has partitions",
         recheck_on="task",
         after=("smt", "cpuset"),
         needs="cpuset",
@@ -266,7 +268,7 @@ KNOBS = (
         name="tasks",
         gain="no other tasks",
         title="tasks and movable kernel threads",
-        why="a task that may run on an isolated CPU will, sooner or later",
+        why="sooner or later the scheduler runs a task on each CPU that its affinity allows",
         doc="sched_setaffinity(2); admin-guide/kernel-per-CPU-kthreads.rst",
         rule=_tasks,
         kind=value_types.CPULIST,

@@ -29,7 +29,7 @@ def effect_seen(knob: Knob) -> str:
         return knob.effect
     if not measured.kernels:
         return "could not be applied alone"
-    removed = "; ".join(measured.removed) or f"none seen of {measured.least_per_s} events/s or more"
+    removed = "; ".join(measured.removed) or f"none detected (limit {measured.least_per_s} events/s)"
     return f"{removed} (Linux {measured.kernels})"
 
 

@@ -26,7 +26,7 @@ def _pages(size: int | None) -> Rule:
             path = f"{folder}/hugepages-{kib}kB/nr_hugepages"
             current = context.text(path)
             if current is None:
-                yield Skip(f"file:{path}", "neither this kernel nor this processor has pages of this size")
+                yield Skip(f"file:{path}", "this kernel or processor does not support pages of this size")
             elif context.choice.isdecimal() and int(current) < int(context.choice):
                 yield DesiredValue(f"file:{path}", context.choice, current=current)
 

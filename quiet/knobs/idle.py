@@ -48,7 +48,7 @@ def _limit(context: RuleContext, cpus: Iterable[int]) -> int | None:
     for cpu in cpus:
         halting = [state.latency for state in _states(context, cpu) if not state.polls]
         shallowest += [min(halting)] if halting else []
-    # 0 would mean "no limit" to the per-CPU interface and "only poll" to the other
+    # 0 would mean "no limit" to the per-CPU interface and "only poll" to the interface for the whole machine
     return max(1, *shallowest) if shallowest else None
 
 
@@ -59,7 +59,7 @@ def _machine(context: RuleContext) -> RuleResult:
     elif context.choice == "none":
         yield DesiredValue(target, "0", creates=True)
     else:
-        # one of the other CPUs represents all of them: there may be a thousand
+        # one housekeeping CPU represents all of them: there may be a thousand
         limit = _limit(context, sorted(context.cpus.isolated | {min(context.cpus.housekeeping)}))
         yield Skip(target, _NO_STATES) if limit is None else DesiredValue(target, str(limit), creates=True)
 
@@ -108,9 +108,9 @@ KNOBS = (
         choices=("quiet", "none", "leave"),
         numeric=True,
         path=f"/dev/{_DEVICE}",
-        targets=f"held:{_DEVICE}: /dev/{_DEVICE} kept open by a small process; a number is microseconds",
+        targets=f"held:{_DEVICE}: /dev/{_DEVICE} kept open by a small process; a number is a limit in microseconds",
         after=("smt",),
-        refusals={2: "there is no such device file here, as in many containers"},
+        refusals={2: "the device file does not exist, as in many containers"},
         risk=f"{_HEAT}; with 'none' every idle CPU polls at full power",
     ),
     Knob(
@@ -118,26 +118,28 @@ KNOBS = (
         gain="no wake-up from deep idle states",
         noticed="the isolated CPUs draw more power when idle",
         title="deepest idle state of the isolated CPUs",
-        why="the time to wake from a deep state becomes part of whatever is measured next",
+        why="the time to wake from a deep state becomes part of the next measurement",
         doc=f"{_QOS}, ABI/testing/sysfs-devices-power",
         rule=_isolated,
         choices=("quiet", "none", "leave"),
         numeric=True,
-        targets=f"file:{CPU}/cpuN/power/pm_qos_resume_latency_us; a number is microseconds, 'none' is written n/a",
+        targets=f"file:{CPU}/cpuN/power/pm_qos_resume_latency_us; a number is a limit in microseconds, 'none' is "
+        "written as n/a",
         after=("smt",),
-        risk=f"{_HEAT}; with 'none' an idle one polls and keeps its tick",
+        risk=f"{_HEAT}; with 'none' an idle isolated CPU polls and keeps its tick",
     ),
     Knob(
         name="idle.states",
         gain="no wake-up from deep idle states",
-        title="idle states of the isolated CPUs, one by one",
-        why="as idle.cpus, for governors that do not ask for limits",
+        title="individual idle states of the isolated CPUs",
+        why="a disabled state is never entered, even by a governor that ignores the limit of idle.cpus",
         doc=_DOC,
         rule=_switches,
         kind=value_types.NUMBER,
         choices=("quiet", "leave"),
         numeric=True,
-        targets=f"file:{CPU}/cpuN/cpuidle/stateM/disable of states that take longer; a number is microseconds",
+        targets=f"file:{CPU}/cpuN/cpuidle/stateM/disable of states that wake later than the limit; a number is a "
+        "limit in microseconds",
         after=("smt",),
         risk=_HEAT,
     ),
@@ -145,12 +147,12 @@ KNOBS = (
         name="idle.governor",
         gain="no wake-up from deep idle states",
         title="governor that selects idle states",
-        why="each governor guesses differently how long a CPU will be idle; with one state left none matters",
+        why="each governor predicts idle times differently; with only one enabled state the governor does not matter",
         doc=_DOC,
         rule=_governor,
         choices=(*_GOVERNORS, "leave"),
         targets=f"file:{_GOVERNOR}",
         after=("smt",),
-        refusals={22: "this kernel cannot change it while it runs"},
+        refusals={22: "this kernel cannot change the governor at run time"},
     ),
 )

@@ -20,7 +20,7 @@ _PARAMETERS = "admin-guide/kernel-parameters.txt"
 _LATE = 5000  # jiffies: 5 to 50 seconds, depending on HZ
 # the module and its effect
 _SUGGESTIONS = {
-    "dell_smm_hwmon": "each read of the fans enters the firmware (SMM), which stops every CPU for that time",
+    "dell_smm_hwmon": "each read of the fan speeds enters the firmware (SMM), which stops every CPU for that time",
     "iTCO_wdt": "pings the chipset's watchdog, whose expiry is a firmware interrupt (SMI)",
     "sp5100_tco": "pings the chipset's watchdog",
     "ipmi_si": "without an interrupt its thread kipmi polls the management controller; see kipmid_max_busy_us",
@@ -52,7 +52,7 @@ def _timestamps(context: RuleContext) -> RuleResult:
     if context.text("/proc/sys/net/core/somaxconn") is None:
         yield Skip(f"held:{TIMESTAMPS}", "this kernel has no network")
     elif context.facts.nohz_full and context.facts.release >= (6, 9):
-        yield Skip(f"held:{TIMESTAMPS}", "with nohz_full= the kernel itself keeps them on since Linux 6.9")
+        yield Skip(f"held:{TIMESTAMPS}", "with nohz_full= the kernel itself keeps time stamps on since Linux 6.9")
     else:
         yield DesiredValue(f"held:{TIMESTAMPS}", "1", creates=True)
 
@@ -61,7 +61,7 @@ def _suggest(context: RuleContext) -> RuleResult:
     for name, reason in _SUGGESTIONS.items():
         # a built-in driver has no state, and cannot be unloaded
         if context.facts.reader.exists(f"/sys/module/{name}/initstate"):
-            yield Skip(f"module:{name}", f"{reason}; `modprobe -r {name}` would end that; quiet never does so")
+            yield Skip(f"module:{name}", f"{reason}; `modprobe -r {name}` would stop it; quiet never unloads a module")
 
 
 KNOBS = (
@@ -69,7 +69,7 @@ KNOBS = (
         name="console.loglevel",
         noticed="the console shows emergencies only; dmesg has every message",
         title="kernel messages on the console",
-        why="a message to a serial console is sent character by character, for milliseconds, by whichever CPU has it",
+        why="to print a message on a serial console, a CPU sends it character by character for milliseconds",
         doc="admin-guide/sysctl/kernel.rst (printk), core-api/printk-basics.rst",
         rule=_loglevel,
         kind=value_types.NUMBERS,
@@ -80,7 +80,7 @@ KNOBS = (
     Knob(
         name="console.blink",
         title="the blinking cursor of a framebuffer console",
-        why="five times a second a work item draws it, on a workqueue that no mask moves",
+        why="a work item draws it five times a second, on a workqueue that no CPU mask affects",
         doc="fb/fbcon.rst; drivers/video/fbdev/core/fbcon.c (cursor_blink)",
         rule=_blink,
         kind=value_types.NUMBER,
@@ -90,11 +90,11 @@ KNOBS = (
     Knob(
         name="static_keys.timestamps",
         noticed="every received packet gets a time stamp",
-        title="time stamps of packets stay switched on",
-        why="each time the first socket asks for time stamps, as NTP clients do, code is rewritten and every CPU stops",
+        title="packet time stamps always on",
+        why="when a first socket requests time stamps, as NTP clients do, the kernel patches code and stops all CPUs",
         doc="staging/static-keys.rst, networking/timestamping.rst",
         rule=_timestamps,
-        kernels="until 6.8 on hosts with nohz_full=, on which the kernel itself keeps them on since 6.9",
+        kernels="on hosts with nohz_full= until 6.8 (since 6.9 the kernel itself keeps time stamps on)",
         refusals={95: "a recorded tree has no sockets"},
         path="SO_TIMESTAMPING of a socket",
         targets=f"held:{TIMESTAMPS}, a socket of a small process that lives as long as the profile",
@@ -102,7 +102,7 @@ KNOBS = (
     ),
     Knob(
         name="rcu.expedited",
-        title="expedited grace periods for everything",
+        title="expedited RCU grace periods for all requests",
         why="an expedited grace period interrupts every CPU that is in the kernel or busy",
         doc=f"{_PARAMETERS} (rcupdate.rcu_expedited)",
         **one_file(f"{_KERNEL}rcu_expedited", "0"),
@@ -110,9 +110,9 @@ KNOBS = (
     Knob(
         name="rcu.normal",
         noticed="removing network devices, cgroups and modules takes longer",
-        title="no expedited grace periods at all",
+        title="no expedited RCU grace periods at all",
         why="with 1, a request for an expedited grace period waits for a normal one, which interrupts "
-        "only CPUs that hold it up",
+        "only CPUs that delay it",
         doc=f"{_PARAMETERS} (rcupdate.rcu_normal)",
         **one_file(f"{_KERNEL}rcu_normal", "1"),
         risk="network devices, cgroups and modules take longer to remove until the restore",
@@ -120,20 +120,20 @@ KNOBS = (
     Knob(
         name="rcu.tasks_ipi",
         title="jiffies before RCU Tasks Trace interrupts a running task",
-        why="unloading a BPF program interrupts every CPU whose task has not passed through the scheduler by then",
+        why="unloading a BPF program interrupts every CPU whose task has not scheduled within this time",
         doc=f"{_PARAMETERS} (rcupdate.rcu_task_ipi_delay)",
-        **at_least(_TASKS_IPI, _LATE, "this kernel does not interrupt tasks for it, as none since Linux 7.0"),
+        **at_least(_TASKS_IPI, _LATE, "this kernel does not interrupt tasks for RCU Tasks Trace (none since 7.0)"),
         kernels="until 6.19",
         risk="detaching BPF programs may take that long while a CPU never leaves user space",
     ),
     Knob(
         name="modules",
-        title="modules that are known to interrupt",
+        title="kernel modules known to interrupt CPUs",
         why="some drivers take time from every CPU, and no mask or setting stops them",
         doc="hwmon/dell-smm-hwmon.rst, driver-api/ipmi.rst, admin-guide/thermal/intel_powerclamp.rst, modprobe(8)",
         rule=_suggest,
         choices=("suggest", "leave"),
-        targets="none: loaded modules are named with the skips, and stay loaded",
+        targets="none: these modules are reported as left alone if they are loaded, and stay loaded",
         path="/sys/module",
     ),
 )

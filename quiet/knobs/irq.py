@@ -9,10 +9,10 @@ from quiet.targets import value_types
 _FIXED = "managed by its driver, or bound to its CPU: the kernel refuses to move it"
 _REFUSALS = {
     1: _FIXED,
-    2: "it was released during the write",
+    2: "the interrupt was released during the write",
     5: _FIXED,
-    22: "its chip cannot route to those CPUs",
-    28: "no free vector on those CPUs",
+    22: "the interrupt controller cannot route to these CPUs",
+    28: "no free vector on these CPUs",
 }
 _DEFAULT = "/proc/irq/default_smp_affinity"
 
@@ -63,7 +63,7 @@ KNOBS = (
         gain="no interrupts of devices",
         noticed="device interrupts run on the housekeeping CPUs only",
         title="CPUs of every interrupt",
-        why="each interrupt on an isolated CPU is time taken from the measured work",
+        why="each interrupt on an isolated CPU takes time from the measured work",
         doc="core-api/irq/irq-affinity.rst",
         rule=_irqs,
         kind=value_types.CPULIST,

@@ -50,7 +50,7 @@ def _aslr(context: RuleContext) -> RuleResult:
 def _sampling(context: RuleContext) -> RuleResult:
     path = _KFENCE + "sample_interval"
     if context.text(path) not in (None, "0") and not context.facts.reader.exists(_KFENCE + "deferrable"):
-        # the release that added this parameter also re-enables the watchdog
+        # the release that added this parameter can also enable KFENCE again
         yield Skip(f"file:{path}", "this kernel (before Linux 5.18) could not switch it on again")
     else:
         yield DesiredValue(f"file:{path}", "0", absent="this kernel has no KFENCE")
@@ -65,51 +65,51 @@ KNOBS = (
         doc=_MCE_DOC,
         rule=_machine_check("check_interval", "0"),
         kind=value_types.NUMBER,
-        targets=f"file:{_MCE}N/check_interval of one CPU; all CPUs share the number",
+        targets=f"file:{_MCE}N/check_interval of one CPU; all CPUs share the value",
         after=("smt",),
-        risk="errors without an interrupt of their own are only reported after the restore, and if there are "
-        "several, only the last one",
+        risk="errors that raise no interrupt are only reported after the restore, and if there are several, only the "
+        "last one",
     ),
     Knob(
         name="mce.cmci",
         noticed="corrected hardware errors are detected by polling only",
         title="interrupts for corrected hardware errors",
-        why="a failing memory module interrupts one CPU after the other; yet it is worth knowing",
+        why="a failing memory module interrupts one CPU after the other",
         doc=_MCE_DOC,
         rule=_machine_check("cmci_disabled", "1"),
         kind=value_types.NUMBER,
-        targets=f"file:{_MCE}N/cmci_disabled of one CPU; all CPUs share the number",
+        targets=f"file:{_MCE}N/cmci_disabled of one CPU; all CPUs share the value",
         after=("smt", "mce.interval"),
         risk="some errors that make this machine's results untrustworthy are only detected by polling",
     ),
     Knob(
         name="mce.ignore",
         noticed="corrected hardware errors are not reported",
-        title="corrected hardware errors as a whole",
-        why="the kernel neither polls for them nor takes interrupts for them",
+        title="all handling of corrected hardware errors",
+        why="with 1, the kernel neither polls for corrected errors nor takes interrupts for them",
         doc=_MCE_DOC,
         rule=_machine_check("ignore_ce", "1"),
         kind=value_types.NUMBER,
-        targets=f"file:{_MCE}N/ignore_ce of one CPU; all CPUs share the number",
+        targets=f"file:{_MCE}N/ignore_ce of one CPU; all CPUs share the value",
         after=("smt", "mce.interval", "mce.cmci"),
         risk="errors that make this machine's results untrustworthy stay undetected until the restore",
     ),
     Knob(
         name="timer_migration",
-        title="timers of isolated CPUs move away",
+        title="migration of timers to busy or housekeeping CPUs",
         why="with 1, a high-resolution timer armed on an idle or tickless CPU may expire on a housekeeping CPU instead",
         doc=f"{_SYSCTL} (timer_migration)",
         **one_file(_SYS + "timer_migration", "1"),
-        kernels="since 6.9 it affects only hrtimers: the timer wheel queues locally, and its timers are pulled by "
-        "whichever CPU is busy (6.9 to 6.18: also an isolated one without nohz_full=)",
-        risk="a sleep or time-out of a program on a tickless CPU expires on another one and comes back as an "
-        "interrupt, so it wakes later",
+        kernels="since 6.9 only for hrtimers: timers of the timer wheel are queued locally, and any busy CPU may run "
+        "them (6.9 to 6.18: also an isolated CPU without nohz_full=)",
+        risk="a sleep or timeout of a program on a tickless CPU expires on another CPU, which then interrupts the "
+        "tickless one, so the program wakes later",
     ),
     Knob(
         name="watchdog.nmi",
         noticed="CPUs that hang are not reported",
         title="hard-lockup detector",
-        why="it interrupts every CPU that is busy and keeps one hardware counter from the measurement",
+        why="the detector interrupts every busy CPU and occupies one hardware counter",
         doc=f"{_SYSCTL} (nmi_watchdog), admin-guide/lockup-watchdogs.rst",
         **one_file(_SYS + "nmi_watchdog", "0"),
         refusals={95: "no hard-lockup detector here", 524: "no hard-lockup detector here"},
@@ -133,7 +133,7 @@ KNOBS = (
         gain="repeatable memory behavior",
         noticed="pages stay on their NUMA node",
         title="automatic NUMA balancing",
-        why="it unmaps pages to see who uses them: page faults and migrations in the measured work",
+        why="balancing unmaps pages to detect their users, which causes faults and migrations in the measured work",
         doc=f"{_SYSCTL} (numa_balancing)",
         **one_file(_SYS + "numa_balancing", "0"),
     ),
@@ -141,19 +141,19 @@ KNOBS = (
         name="rt_throttling",
         noticed="a real-time task that never sleeps can hold a CPU",
         title="real-time throttling",
-        why="a real-time task that never sleeps is taken off its CPU for 50 ms of every second; since Linux 6.12 the "
-        "fair server takes that time instead, except with CONFIG_RT_GROUP_SCHED, and this does not stop it (see "
-        "sched.servers)",
+        why="a real-time task that never sleeps is taken off its CPU for 50 ms of every second; since Linux 6.12, "
+        "without CONFIG_RT_GROUP_SCHED, the fair server takes this time, and only the knob sched.servers stops it",
         doc="scheduler/sched-rt-group.rst; for the fair server scheduler/sched-deadline.rst and "
         "/sys/kernel/debug/sched/fair_server/cpuN/runtime",
         **one_file(_SYS + "sched_rt_runtime_us", "-1"),
-        kernels="until 6.11 for real-time tasks; since 6.12, without CONFIG_RT_GROUP_SCHED, only admission control",
+        kernels="until 6.11 for real-time tasks; since 6.12, without CONFIG_RT_GROUP_SCHED, only for the admission of "
+        "deadline tasks",
         refusals={
-            16: "deadline tasks were admitted, or real-time groups have time reserved, in excess of it",
-            22: "real-time groups have more time reserved",
+            16: "deadline tasks or real-time groups have reserved more time than this value allows",
+            22: "real-time groups have reserved more time than this value allows",
         },
-        risk="with it off, a real-time task that never sleeps can hold a CPU forever; -1 also ends admission control "
-        "of SCHED_DEADLINE, and the old value is refused while tasks admitted since then exceed it",
+        risk="without throttling, a real-time task that never sleeps can hold a CPU forever; -1 also ends admission "
+        "control of SCHED_DEADLINE, and the kernel rejects the original value while later admitted tasks exceed it",
     ),
     Knob(
         name="perf.sample_rate",
@@ -164,7 +164,7 @@ KNOBS = (
         **one_file(_SYS + "perf_event_max_sample_rate", "1"),
         drifts=True,
         refusals={22: "fixed while perf_cpu_time_max_percent is 0 or 100"},
-        risk="until the restore another profiler that requests more samples (perf record -F) fails or gets fewer",
+        risk="until the restore, a profiler that requests more samples (perf record -F) fails or gets fewer samples",
     ),
     Knob(
         name="perf.cpu_time",
@@ -179,19 +179,19 @@ KNOBS = (
         name="aslr",
         gain="repeatable memory behavior",
         title="address-space layout randomization",
-        why="addresses decide alignment and cache sets, so each run would measure another layout",
+        why="addresses determine alignment and cache sets, so each run would otherwise measure a different layout",
         doc=f"{_SYSCTL} (randomize_va_space), personality(2)",
         rule=_aslr,
         kind=value_types.NUMBER,
         choices=("command", "sysctl", "leave"),
         targets=f"file:{_SYS}randomize_va_space with 'sysctl'; with 'command' nothing on the host",
-        risk="'sysctl' weakens every new process on the host until the restore",
+        risk="'sysctl' weakens the security of every new process on the host until the restore",
     ),
     Knob(
         name="watchdog.soft",
         noticed="CPUs that hang are not reported",
         title="soft-lockup detector",
-        why="it arms a timer and wakes a thread every few seconds on each CPU that it watches",
+        why="the detector arms a timer and wakes a thread every few seconds on each CPU that it watches",
         doc="admin-guide/sysctl/kernel.rst (soft_watchdog), admin-guide/lockup-watchdogs.rst",
         rule=lambda context: [DesiredValue("lockup:soft", "0", absent="this kernel has no soft-lockup detector")],
         kind=value_types.NUMBER,
@@ -219,7 +219,8 @@ KNOBS = (
     Knob(
         name="kfence",
         title="sampling of memory errors (KFENCE)",
-        why="ten times a second an allocation is guarded; where that is a static key, each time interrupts every CPU",
+        why="KFENCE samples an allocation ten times a second; a kernel that uses a static key for it interrupts all "
+        "CPUs each time",
         doc="dev-tools/kfence.rst (kfence.sample_interval)",
         kernels="since 5.12; can be switched on again since 5.18",
         rule=_sampling,
@@ -231,7 +232,7 @@ KNOBS = (
         name="edac.poll",
         noticed="corrected memory errors are reported later",
         title="milliseconds between checks for corrected memory errors",
-        why="drivers without an interrupt for them read the memory controllers' registers every second",
+        why="drivers without an interrupt for errors read the memory controllers' registers every second",
         doc="driver-api/edac.rst; drivers/edac/edac_mc_sysfs.c (edac_mc_poll_msec)",
         **at_least(_EDAC, _HOUR, "no EDAC driver is loaded"),
         risk="corrected memory errors are reported later",

@@ -27,7 +27,7 @@ class DesiredValue(NamedTuple):
     current: str | None = None  # its value, if the rule has just read it
     label: str = ""  # the object behind the target's number
     kind: str = ""  # comparison of values, if different from the knob's
-    absent: str = "not there"  # the reason for the skip if the target does not exist
+    absent: str = "does not exist"  # the reason for the skip if the target does not exist
 
 
 class Skip(NamedTuple):
@@ -72,7 +72,7 @@ Trigger = Literal["", "service", "task", "device"]
 RuleResult = Iterable[DesiredValue | Skip]
 Reason = str | Callable[[Facts], str]  # as text, or determined on the host
 Rule = Callable[[RuleContext], RuleResult]
-NOT_HERE = "this kernel does not have it"
+NOT_HERE = "this kernel does not have this setting"
 
 
 def offered(context: RuleContext, path: str, wanted: str, choices: str) -> DesiredValue | Skip:
@@ -80,7 +80,7 @@ def offered(context: RuleContext, path: str, wanted: str, choices: str) -> Desir
     listed = (context.text(choices) or "").split()
     if listed and wanted not in listed:
         return Skip(f"file:{path}", f"'{wanted}' is not offered, only {' '.join(listed)}")
-    return DesiredValue(f"file:{path}", wanted, absent="this driver does not have it")
+    return DesiredValue(f"file:{path}", wanted, absent="this driver does not have this setting")
 
 
 Gain = Literal[
@@ -107,7 +107,9 @@ class Knob(NamedTuple):
     units: Callable[[str], int | None] = lambda text: None  # converts text such as "2.4 GHz" to a number
     lists: bool = False  # the profile may also set a list, such as "0-1"
     targets: str = ""  # for `explain`: the targets of this knob
-    recheck_on: Trigger = ""  # what makes `quiet watch` check this knob again: a start (service, task), a device
+    recheck_on: Trigger = (
+        ""  # the event after which `quiet watch` checks this knob again: a new service, task or device
+    )
     after: tuple[str, ...] = ()
     clamps: bool = False  # the kernel may store another value than the written one, which is accepted
     atomic: bool = False  # all targets or none: if one is rejected, the others are undone
@@ -172,8 +174,9 @@ def one_file(path: str, quiet: str, absent: str = NOT_HERE, kind: str = value_ty
 
 
 def at_least(path: str, quiet: int, absent: str = NOT_HERE, never: int | None = None) -> FileFields:
-    """The fields of a knob with one file whose number should be at least `quiet`; `never`: the number for
-    "disabled".
+    """The fields of a knob with one file whose number should be at least `quiet`.
+
+    `never`: the number that disables the activity, which is accepted as quiet too.
     """
     return bounded(path, quiet, absent, lambda now: now >= quiet or now == never)
 

@@ -62,7 +62,7 @@ def _sizes(context: RuleContext, name: str) -> list[tuple[str, str]]:
 def _statistics(context: RuleContext) -> RuleResult:
     if context.choice == "quiet" and context.facts.release >= (6, 8):
         yield Skip(
-            f"file:{_STAT}", "this kernel (Linux 6.8 on) leaves isolated CPUs out of it; it would only get stale"
+            f"file:{_STAT}", "since Linux 6.8 the kernel skips isolated CPUs; the statistics would only get stale"
         )
     else:
         yield from _INTERVAL["rule"](context)
@@ -84,36 +84,36 @@ KNOBS = (
     Knob(
         name="thp",
         gain="repeatable memory behavior",
-        noticed="programs get huge pages differently",
+        noticed="programs get fewer huge pages",
         title="transparent huge pages",
-        why="with 'always', pages are merged and split without the program's knowledge; it can still request them",
+        why="with 'always', the kernel merges and splits pages at any time; a program can still request huge pages",
         doc="admin-guide/mm/transhuge.rst",
         rule=_thp,
         kind=value_types.CHOICE,
         choices=("quiet", "never", "leave"),
-        targets=f"file:{_THP}enabled and file:{_THP}hugepages-*kB/enabled, where it is neither 'inherit' nor quieter",
-        kernels="sizes of their own: 6.8 on",
-        risk="with other page sizes the measurement changes: each TLB entry covers 4 KiB instead of 2 MiB",
+        targets=f"file:{_THP}enabled and file:{_THP}hugepages-*kB/enabled, unless it is 'inherit' or already quieter",
+        kernels="a policy for each page size: since 6.8",
+        risk="smaller pages change the measurement: each TLB entry covers 4 KiB instead of 2 MiB",
     ),
     Knob(
         name="thp.shmem",
         gain="repeatable memory behavior",
         title="transparent huge pages of shared memory and tmpfs",
-        why="as thp, for memory that programs share and for files in tmpfs",
+        why="with 'always', the kernel also merges and splits pages of shared memory and of files in tmpfs at any time",
         doc="admin-guide/mm/transhuge.rst (shmem_enabled)",
         rule=_shmem,
         kind=value_types.CHOICE,
         choices=("quiet", "never", "leave"),
-        targets=f"file:{_THP}shmem_enabled and file:{_THP}hugepages-*kB/shmem_enabled, where it is neither 'inherit' "
-        "nor quieter; a tmpfs mounted with huge= follows that option instead",
-        kernels="sizes of their own: 6.11 on",
-        risk="as thp",
+        targets=f"file:{_THP}shmem_enabled and file:{_THP}hugepages-*kB/shmem_enabled, unless it is 'inherit' or "
+        "already quieter; a tmpfs mounted with huge= follows that option instead",
+        kernels="a policy for each page size: since 6.11",
+        risk="the same as for the knob thp",
     ),
     Knob(
         name="thp.defrag",
         gain="repeatable memory behavior",
         title="memory compaction for huge pages",
-        why="a page fault may stop to compact memory, or wake the threads that do",
+        why="a page fault may compact memory before it returns, or wake the threads that compact memory",
         doc="admin-guide/mm/transhuge.rst",
         **derived(_THP + "defrag", _at_most_on_request, kind=value_types.CHOICE),
         choices=("quiet", "never", "leave"),
@@ -144,15 +144,14 @@ KNOBS = (
         kind=value_types.NUMBER,
         numeric=True,
         targets=f"file:{_STAT}",
-        kernels="until 6.4 for CPUs isolated at boot, until 6.7 for those of a partition: later the kernel leaves them "
-        "out",
+        kernels="until 6.4 for CPUs isolated at boot, until 6.7 for CPUs of a partition; later kernels skip these CPUs",
     ),
     Knob(
         name="vm.compaction",
         title="compaction in the background",
-        why="kcompactd moves pages in the background, and a program that uses one then faults or waits",
+        why="kcompactd moves pages in the background, and a program that uses a moved page faults or waits",
         doc=f"{_DOC} (compaction_proactiveness)",
-        kernels="5.9 on",
+        kernels="since 5.9",
         **one_file(f"{_VM}compaction_proactiveness", "0"),
     ),
     Knob(
@@ -166,7 +165,7 @@ KNOBS = (
     Knob(
         name="vm.watermark_boost",
         title="reclaim ahead of need after fragmentation",
-        why="kswapd frees memory without demand whenever page types have mixed",
+        why="after an allocation has mixed page types, kswapd frees memory without demand",
         doc=f"{_DOC} (watermark_boost_factor)",
         **one_file(f"{_VM}watermark_boost_factor", "0"),
     ),
@@ -174,8 +173,7 @@ KNOBS = (
         name="vm.zone_reclaim",
         gain="repeatable memory behavior",
         title="reclaim before another node's memory is used",
-        why="with it, an allocation first reclaims pages of its own node, in its own time, before it uses another "
-        "node's",
+        why="with zone reclaim, an allocation first spends time on reclaiming its own node's pages",
         doc=f"{_DOC} (zone_reclaim_mode)",
         **one_file(f"{_VM}zone_reclaim_mode", "0", "this kernel does not support NUMA"),
     ),
@@ -190,7 +188,8 @@ KNOBS = (
     Knob(
         name="thp.scan",
         title="milliseconds between khugepaged's scans",
-        why="it unmaps the pages that it collapses into a huge page, with TLB shootdowns on the CPUs that use them",
+        why="khugepaged unmaps the pages that it collapses into a huge page, with TLB shootdowns on the CPUs that use "
+        "them",
         doc="admin-guide/mm/transhuge.rst (khugepaged/scan_sleep_millisecs)",
         **at_least(_SCAN, _HOUR),
     ),
@@ -198,13 +197,13 @@ KNOBS = (
         name="damon",
         noticed="memory that DAMON manages is neither reclaimed nor sorted",
         title="monitoring of memory accesses (DAMON)",
-        why="it clears the marks of page accesses ten times a second and may move or reclaim what it finds",
+        why="DAMON clears the accessed bits of pages ten times a second, and may move or reclaim pages",
         doc="admin-guide/mm/damon/usage.rst, admin-guide/mm/damon/reclaim.rst",
         rule=_damon,
         kind=value_types.FLAG,
         targets=f"file:{_KDAMONDS}/N/state, and the parameter 'enabled' of the modules damon_reclaim, damon_lru_sort, "
         "damon_stat",
-        refusals={22: "its parameters are no longer complete", 16: "another user of DAMON runs"},
+        refusals={22: "DAMON's parameters are no longer complete", 16: "another user of DAMON runs"},
         risk="until the restore DAMON does not free or sort the memory that it was configured for",
     ),
     Knob(
@@ -228,25 +227,25 @@ KNOBS = (
     Knob(
         name="writeback.background",
         title="percent of memory that may be dirty before the flushers start",
-        why="above it the flushers write while the measured work does",
+        why="above this share, the flushers write to the disk during the measured work",
         doc=f"{_DOC} (dirty_background_ratio)",
         **at_least(f"{_VM}dirty_background_ratio", 10),
         entangled=lambda context: (f"file:{_VM}dirty_background_bytes",),
-        moves="its twin, dirty_background_bytes",
+        moves="dirty_background_bytes, the same limit in bytes",
     ),
     Knob(
         name="writeback.limit",
         title="percent of memory that may be dirty before a writing program is stopped",
-        why="above it the program that writes sleeps until the disk has caught up",
+        why="above this share, a program that writes sleeps until the disk has caught up",
         doc=f"{_DOC} (dirty_ratio)",
         **at_least(f"{_VM}dirty_ratio", 40),
         entangled=lambda context: (f"file:{_VM}dirty_bytes",),
-        moves="its twin, dirty_bytes",
+        moves="dirty_bytes, the same limit in bytes",
     ),
     Knob(
         name="writeback.laptop_mode",
         title="laptop mode",
-        why="with it, each read from the disk starts a timer after which everything dirty is written",
+        why="in this mode, each read from the disk starts a timer after which all dirty pages are written",
         doc=f"{_DOC} (laptop_mode), admin-guide/laptops/laptop-mode.rst",
         **one_file(f"{_VM}laptop_mode", "0"),
     ),

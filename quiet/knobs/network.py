@@ -2,7 +2,7 @@
 
 Sources: networking/scaling.rst, networking/napi.rst, networking/ethtool-netlink.rst, admin-guide/sysctl/net.rst,
 ABI/testing/sysfs-class-net-queues. The knob `irq` moves a queue's interrupt to a housekeeping CPU; these knobs set
-whatever depends on the interrupt's CPU, and handle interrupts that `irq` cannot move.
+everything that depends on the interrupt's CPU, and handle interrupts that `irq` cannot move.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from quiet.knobs.knob import (
 )
 from quiet.targets import net, registry, value_types
 
-_NONE = "no network interface with a device behind it"
-_NO_ANSWER = "its driver does not report it"
+_NONE = "no network interface belongs to a device"
+_NO_ANSWER = "the driver does not report this setting"
 _DOC = "networking/scaling.rst"
 # a receive queue's interrupt by its driver's name for it: virtio0-input.3, eth0-TxRx-3, eth0-rx-3, mlx5_comp3@pci:...
 _QUEUE = re.compile(r"(?:-input\.|-Tx-?Rx-|-rx-|_comp)(\d+)(?=$|@)", re.IGNORECASE)
@@ -35,7 +35,7 @@ _LIMITS = tuple(f"byte_queue_limits/{name}" for name in ("hold_time", "limit_min
 _CORE = "/proc/sys/net/core/"
 _SYSCTL = "admin-guide/sysctl/net.rst"
 # The kernel removes isolcpus= and nohz_full= CPUs from a written mask, and rejects a mask that becomes empty.
-_KEPT_FREE = {22: "all of its CPUs are kept free since boot (isolcpus, nohz_full)"}
+_KEPT_FREE = {22: "the kernel removes CPUs of isolcpus= and nohz_full= from this mask, and no other CPU is left in it"}
 
 
 def devices(context: RuleContext) -> list[str]:
@@ -73,7 +73,7 @@ def _channels(context: RuleContext) -> RuleResult:
     for name in devices(context):
         target = f"net:{name}/channels"
         if len(queues(context, name, "rx")) < 2 and len(queues(context, name, "tx")) < 2:
-            yield Skip(target, "it has one queue")
+            yield Skip(target, "the device has one queue")
         elif (current := registry.get(context.facts.reader, target)) is None:
             yield Skip(target, _NO_ANSWER)
         else:
@@ -170,20 +170,20 @@ CHANNELS = (
         gain="no interrupts of devices",
         noticed="network links may go down for a moment",
         title="queues of network devices",
-        why="more queues than housekeeping CPUs only mean more interrupts, and queues kept for the isolated CPUs",
+        why="queues beyond the number of housekeeping CPUs only add interrupts, or are assigned to isolated CPUs",
         doc=f"{_DOC} (RSS), networking/ethtool-netlink.rst (CHANNELS_SET)",
         rule=_channels,
         path="ethtool -L INTERFACE (channels)",
-        targets="net:INTERFACE/channels of devices with several queues: at most one of each sort per housekeeping CPU",
+        targets="net:INTERFACE/channels of devices with several queues: at most one of each type per housekeeping CPU",
         recheck_on="device",
         after=("smt", "irq.default"),
         refusals={
-            16: "its driver cannot change that while the interface is up",
-            95: "its driver cannot change that",
+            16: "the driver cannot change the number of queues while the interface is up",
+            95: "the driver cannot change the number of queues",
         },
         verdicts={
-            "indirection table": "a table made by hand (ethtool -X) uses queues that would be removed",
-            "ntuple filter": "a rule made by hand (ethtool -N) uses a queue that would be removed",
+            "indirection table": "a manually set table (ethtool -X) uses queues that would be removed",
+            "ntuple filter": "a manually set rule (ethtool -N) uses a queue that would be removed",
             "AF_XDP": "a program (AF_XDP) uses a queue that would be removed",
         },
         entangled=_with_channels,
@@ -196,28 +196,30 @@ KNOBS = (
     Knob(
         name="net.rss",
         gain="no interrupts of devices",
-        title="which queues get arriving packets",
-        why="a queue whose interrupt cannot leave an isolated CPU interrupts it for each packet, unless it gets none",
+        title="distribution of received packets over queues",
+        why="a queue whose interrupt cannot leave an isolated CPU interrupts that CPU for each packet it receives",
         doc=f"{_DOC} (RSS: indirection table)",
         rule=_rss,
         path="ethtool -X INTERFACE (rxfh indirection)",
-        targets="net:INTERFACE/rss of devices with such queues; rules that send flows to one are reported and kept",
+        targets="net:INTERFACE/rss of devices with such queues; rules that send flows to such a queue are kept and "
+        "reported",
         recheck_on="device",
         after=("net.channels", "irq"),
-        refusals={22: "its driver accepts no other table", 95: "its driver cannot change that"},
+        refusals={22: "the driver accepts no other table", 95: "the driver cannot change the table"},
     ),
     Knob(
         name="net.threaded",
         gain="no interrupts of devices",
-        title="receiving in threads",
-        why="an interrupt that cannot leave an isolated CPU at least leaves the packets to a thread, which can move",
+        title="processing of received packets in threads",
+        why="an interrupt that cannot leave an isolated CPU then only wakes a thread, which processes the packets "
+        "elsewhere",
         doc="networking/napi.rst (Threaded NAPI)",
         rule=_threaded,
         path="/sys/class/net/INTERFACE/threaded",
         targets="net:INTERFACE/threaded of devices with a queue whose interrupt cannot leave an isolated CPU",
         recheck_on="device",
         after=("net.channels", "irq"),
-        refusals={22: "its driver receives without NAPI", 95: "its driver receives without NAPI"},
+        refusals={22: "the driver receives without NAPI", 95: "the driver receives without NAPI"},
     ),
     Knob(
         name="net.adaptive",
@@ -230,7 +232,7 @@ KNOBS = (
         targets="net:INTERFACE/adaptive of every device",
         recheck_on="device",
         after=("net.channels",),
-        refusals={22: "its driver cannot change that", 95: "its driver cannot change that"},
+        refusals={22: "the driver cannot switch adaptive rates", 95: "the driver cannot switch adaptive rates"},
     ),
     Knob(
         name="net.defer",
@@ -244,7 +246,7 @@ KNOBS = (
         path="/sys/class/net/INTERFACE/napi_defer_hard_irqs, gro_flush_timeout",
         targets="net:INTERFACE/napi_defer_hard_irqs and gro_flush_timeout of every device",
         recheck_on="device",
-        refusals={95: "its driver cannot change that"},
+        refusals={95: "the driver cannot defer interrupts"},
         risk="packets wait for up to 200 us",
     ),
     Knob(
@@ -261,8 +263,8 @@ KNOBS = (
     Knob(
         name="net.rps",
         gain="no interrupts of devices",
-        title="CPUs that packets are handed to",
-        why="a CPU of this mask is interrupted by another one, to process packets that arrived there",
+        title="CPUs that process received packets",
+        why="the CPU that receives a packet interrupts a CPU of this mask, which then processes the packet",
         doc=f"{_DOC} (RPS)",
         rule=lambda context: _masks(context, "rx", "rps_cpus"),
         kind=value_types.CPUMASK,
@@ -276,12 +278,12 @@ KNOBS = (
         name="net.xps",
         gain="no interrupts of devices",
         title="CPUs that send through a queue",
-        why="a task that sends through a queue may have to send packets that others left in it",
+        why="a task that sends through a queue may have to send packets that other tasks left in it",
         doc=f"{_DOC} (XPS)",
         rule=lambda context: _masks(context, "tx", "xps_cpus"),
         kind=value_types.CPUMASK,
         path="/sys/class/net/INTERFACE/queues/tx-N/xps_cpus",
-        targets="net:INTERFACE/queues/tx-N/xps_cpus of every queue that is meant for an isolated CPU",
+        targets="net:INTERFACE/queues/tx-N/xps_cpus of every queue that is assigned to an isolated CPU",
         recheck_on="device",
         after=("smt", "net.channels"),
         risk="a measured program that sends then shares the other CPUs' queues",
@@ -289,7 +291,7 @@ KNOBS = (
     Knob(
         name="net.rfs",
         gain="no interrupts of devices",
-        title="packets follow the program",
+        title="steering of packets to their program's CPU",
         why="packets go to the CPU on which their program last ran, even if it is isolated and regardless of the masks",
         doc=f"{_DOC} (RFS, Accelerated RFS)",
         rule=one_file(_CORE + "rps_sock_flow_entries", "0")["rule"],
@@ -299,8 +301,8 @@ KNOBS = (
     ),
     Knob(
         name="net.busy_poll",
-        title="programs that wait for packets poll the device",
-        why="a program in poll or read then works on any packet of the queue while it waits, where it runs",
+        title="busy polling by programs that wait for packets",
+        why="a program that waits in poll or read then processes any packet of the queue on its own CPU",
         doc=f"{_SYSCTL} (busy_poll, busy_read)",
         rule=_busy_poll,
         kind=value_types.NUMBER,

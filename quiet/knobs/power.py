@@ -30,7 +30,7 @@ def _bias(context: RuleContext) -> RuleResult:
     paths = [_bias_path(cpu) for cpu in sorted(cpus)]
     there = [path for path in paths if context.facts.reader.exists(path)]
     for path in there or [_bias_path(min(context.cpus.isolated))]:
-        yield DesiredValue(f"file:{path}", "0", absent="this processor does not have it")
+        yield DesiredValue(f"file:{path}", "0", absent="this processor does not have this setting")
 
 
 def _every_bias(context: RuleContext) -> Iterable[str]:
@@ -76,9 +76,11 @@ def _every_uncore(context: RuleContext) -> Iterable[str]:
 def _platform(context: RuleContext) -> RuleResult:
     current = context.text(_PROFILE)
     if current is None:
-        yield Skip(f"file:{_PROFILE}", "the firmware offers none")
+        yield Skip(f"file:{_PROFILE}", "the firmware offers no power profile")
     elif current not in (context.text(_PROFILE + "_choices") or "").split():
-        yield Skip(f"file:{_PROFILE}", f"it is '{current}', which cannot be restored")
+        yield Skip(
+            f"file:{_PROFILE}", f"the current profile '{current}' could not be restored: the firmware does not list it"
+        )
     else:
         yield offered(context, _PROFILE, "performance", _PROFILE + "_choices")
 
@@ -92,7 +94,7 @@ def _buses(context: RuleContext) -> RuleResult:
         current = context.text(path)
         governors = (context.text(f"{_DEVFREQ}/{name}/available_governors") or "").split()
         if current is None or "performance" not in governors:
-            yield Skip(f"file:{path}", f"'performance' is not offered, only {' '.join(governors) or 'nothing'}")
+            yield Skip(f"file:{path}", f"'performance' is not offered; governors: {' '.join(governors) or 'none'}")
         else:
             yield DesiredValue(f"file:{path}", "performance", current=current)
 
@@ -109,7 +111,7 @@ def _disks(context: RuleContext) -> RuleResult:
     targets = context.files(f"{_SATA}/host{number}/{_SATA_FILE}" for number in numbers)  # SATA ports only
     for target in targets:
         if context.text(target.removeprefix("file:")) == "keep_firmware_settings":
-            yield Skip(target, "as the firmware left it, which cannot be restored")
+            yield Skip(target, "the firmware's own setting (keep_firmware_settings) could not be restored")
         else:
             yield DesiredValue(target, "max_performance")
     if not targets:
@@ -145,7 +147,11 @@ KNOBS = (
         entangled=_every_uncore,
         moves="the limits of the package's other parts",
         clamps=True,
-        refusals={1: "locked by the firmware", 5: "locked by the firmware", 22: "not a frequency that the uncore has"},
+        refusals={
+            1: "locked by the firmware",
+            5: "locked by the firmware",
+            22: "the uncore does not support this frequency",
+        },
         risk="the package draws more power when it has nothing to do",
     ),
     Knob(
@@ -153,11 +159,11 @@ KNOBS = (
         gain="a steady clock frequency",
         noticed="fans run faster",
         title="the firmware's power profile",
-        why="on laptops and small machines it shifts the power limits at which the processor is slowed down",
+        why="on laptops and small machines the profile shifts the power limits at which the processor slows down",
         doc="ABI/testing/sysfs-platform_profile",
         rule=_platform,
         targets=f"file:{_PROFILE}",
-        risk="fans run faster; some firmware keeps it across a reboot, so it would persist after a power failure",
+        risk="fans run faster; some firmware keeps the profile across a reboot, so it may survive a power failure",
     ),
     Knob(
         name="power.pcie",
@@ -185,7 +191,7 @@ KNOBS = (
         name="power.bus",
         gain="a steady clock frequency",
         title="frequency of buses and memory (devfreq)",
-        why="on ARM boards the memory's clock follows the load, and with it every result that depends on memory",
+        why="on ARM boards the memory's clock follows the load, which affects every result that depends on memory",
         doc="ABI/testing/sysfs-class-devfreq",
         rule=_buses,
         targets=f"file:{_DEVFREQ}/*/governor",

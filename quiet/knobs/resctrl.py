@@ -136,10 +136,10 @@ def _group(context: RuleContext) -> RuleResult:
         return
     if registry.get(reader, _MOUNT) is None:
         if _cannot(context):
-            yield Skip(_TARGET, "this processor can watch its caches, but not divide them (no CAT)")
+            yield Skip(_TARGET, "this processor can monitor its caches, but not divide them (no CAT)")
             return
         yield DesiredValue(_MOUNT, "resctrl", "the caches are divided through this file system", creates=True)
-        yield Skip(_TARGET, "the ways that the group gets are known once resctrl is mounted, which apply does")
+        yield Skip(_TARGET, "the group's ways are known once resctrl is mounted; `quiet apply` mounts it")
         return
     yield from _exclusive(context)
 
@@ -169,7 +169,7 @@ def _exclusive(context: RuleContext) -> RuleResult:
     for cache in caches:
         parts = _divided(context, cache, schemata)
         if not parts:
-            yield Skip(_TARGET, f"no ways of {cache.level} are free for it: the other groups or devices have them")
+            yield Skip(_TARGET, f"no ways of {cache.level} are free: other groups or devices use them")
             return
         divided |= parts
     # restored in reverse: the group is removed before the default group gets its ways back, the mount last
@@ -214,11 +214,11 @@ KNOBS = (
         after=("smt", "cpuset"),
         atomic=True,
         refusals={
-            2: "its group could not be made",
+            2: "the resctrl group could not be created",
             28: "the processor has no class of service left for another group",
-            16: "resctrl is used in another way",
+            16: "another use of resctrl prevents this",
         },
-        verdicts={"verlap": "others have the same ways of the cache", "exclusive": "another group is exclusive"},
+        verdicts={"verlap": "other groups have the same ways of the cache", "exclusive": "another group is exclusive"},
         risk="all other CPUs of these caches keep only half of them, and the measured work has a cache size that "
         "no real machine has",
     ),

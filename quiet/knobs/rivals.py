@@ -26,12 +26,12 @@ STOPPED = (
     Service("ananicy.service ananicy-cpp.service", "changes tasks' priorities and cgroups", held="ananicy ananicy-cpp"),
     Service("numad.service", "moves tasks and their memory between nodes", held="numad"),
     Service(
-        "intel_lpmd.service", "moves tasks to few CPUs and partitions the others, over and over", held="intel_lpmd"
+        "intel_lpmd.service", "repeatedly moves tasks to few CPUs and partitions the other CPUs", held="intel_lpmd"
     ),
     Service("stalld.service", "gives waiting threads a deadline on the isolated CPUs", held="stalld"),
     Service(
         "scx_loader.service scx.service",
-        "loads a scheduler of sched_ext: with one, the tick of a nohz_full CPU continues",
+        "loads a sched_ext scheduler, with which nohz_full CPUs keep their tick",
         held="scx_loader",
     ),
     Service("asusd.service", "sets the platform profile and the energy preference of laptops", held="asusd"),
@@ -106,13 +106,13 @@ KNOBS = (
         rule=_rivals,
         kind=value_types.UNIT,
         choices=("quiet", "refuse", "leave"),
-        targets="unit:NAME of power-profiles-daemon, auto-cpufreq and their like, stopped and masked; process:PID of "
-        "tuned, and of all where systemd is not the init (held by SIGSTOP); with refuse nothing is applied while "
-        "one runs",
+        targets="unit:NAME of power-profiles-daemon, auto-cpufreq and similar daemons, stopped and masked; process:PID "
+        "of tuned, and on hosts without systemd of all these daemons, frozen by SIGSTOP; with 'refuse' nothing is "
+        "applied while one of them runs",
         recheck_on="service",
         refusals=services.REFUSALS,
         restore_last=True,
-        risk="A program that calls a held daemon waits until the restore.",
+        risk="a program that calls a frozen daemon waits until the restore",
     ),
     Knob(
         name="irqbalance",
@@ -123,7 +123,7 @@ KNOBS = (
         doc="irqbalance(1)",
         rule=lambda context: _held(context, _IRQBALANCE),
         kind=value_types.UNIT,
-        targets="unit:irqbalance.service, or process:PID (held by SIGSTOP) where systemd is not the init",
+        targets="unit:irqbalance.service, or process:PID (frozen by SIGSTOP) on hosts without systemd",
         recheck_on="service",
         refusals=services.REFUSALS,
         restore_last=True,
@@ -137,10 +137,10 @@ KNOBS = (
         doc="thermald(8)",
         rule=lambda context: _held(context, _THERMALD),
         kind=value_types.UNIT,
-        targets="unit:thermald.service, or process:PID where systemd is not the init",
+        targets="unit:thermald.service, or process:PID (frozen by SIGSTOP) on hosts without systemd",
         recheck_on="service",
         refusals=services.REFUSALS,
         restore_last=True,
-        risk="The processor still protects itself, but later and harder; a machine without good cooling gets hotter.",
+        risk="the processor still protects itself, but later and harder; a machine without good cooling gets hotter",
     ),
 )

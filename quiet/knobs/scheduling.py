@@ -1,4 +1,4 @@
-"""Define knobs for the scheduler's groups and choices, accounting at each switch, and threads bound to a CPU.
+"""Define knobs for scheduler groups and placement, accounting at context switches, and threads bound to a CPU.
 
 Sources: admin-guide/sysctl/kernel.rst, scheduler/sched-energy.rst, arch/x86/buslock.rst,
 admin-guide/kernel-per-CPU-kthreads.rst. Kernel threads bound to an isolated CPU cannot be moved, but can get priority
@@ -20,7 +20,8 @@ _MUX = "perf_event_mux_interval_ms"
 _THREADS = ("ksoftirqd", "rcuc", "ktimers")
 _SERVERS = "/sys/kernel/debug/sched"
 _BOOKED = (
-    "the kernel's accounting of deadline bandwidth forbids it: tasks have reserved it, or the CPUs are already isolated"
+    "the kernel's admission control for deadline tasks rejects this: tasks have reserved bandwidth (chrt -d), or the "
+    "CPUs are already isolated"
 )
 
 
@@ -32,12 +33,12 @@ def _clocksource(context: RuleContext) -> RuleResult:
     elif current in _HYPERVISORS:
         yield Skip(
             f"file:{path}",
-            f"{current} is as cheap to read, and stays correct when the guest migrates to another machine",
+            f"{current} is as cheap to read as the TSC, and stays correct when the guest migrates to another machine",
         )
     elif "tsc" in (context.text(_CLOCK + "available_clocksource") or "").split():
         yield DesiredValue(f"file:{path}", "tsc", current=current)
     elif current != "arch_sys_counter":  # arm64's only clock source, equally good
-        yield Skip(f"file:{path}", "the kernel does not offer the TSC: there is none, or it was found unreliable")
+        yield Skip(f"file:{path}", "the kernel does not offer the TSC: it is absent, or the kernel found it unreliable")
 
 
 def _energy_aware(context: RuleContext) -> RuleResult:
@@ -67,11 +68,13 @@ def _servers(context: RuleContext) -> RuleResult:
     for cpu in sorted(context.cpus.isolated):
         target = f"file:{_SERVERS}/fair_server/cpu{cpu}/runtime"
         yield DesiredValue(
-            target, "0", absent="before Linux 6.12, or debugfs is not mounted, locked down or accessible only to root"
+            target,
+            "0",
+            absent="the kernel is older than 6.12, or debugfs is not mounted, locked down, or only for root",
         )
         extensible = f"{_SERVERS}/ext_server/cpu{cpu}/runtime"
         if context.text(extensible) is not None:
-            yield DesiredValue(f"file:{extensible}", "0", "sched_ext's tasks have such a server too")
+            yield DesiredValue(f"file:{extensible}", "0", "tasks of sched_ext have a server of their own")
 
 
 def _pressure(context: RuleContext) -> RuleResult:
@@ -99,18 +102,18 @@ BEFORE = (
     Knob(
         name="sched.servers",
         gain="no other tasks",
-        title="time reserved for ordinary tasks beside a real-time one",
-        why="the fair server's timer is armed on a CPU with ordinary tasks, and takes 50 ms of a second from a "
-        "real-time one",
+        title="time reserved for ordinary tasks on a CPU with a real-time task",
+        why="the fair server arms a timer on a CPU with ordinary tasks, and takes 50 ms of each second from a "
+        "real-time task",
         doc="scheduler/sched-deadline.rst (fair server); kernel/sched/debug.c (debugfs)",
         rule=_servers,
         kind=value_types.NUMBER,
         targets=f"file:{_SERVERS}/fair_server/cpuN/runtime and file:{_SERVERS}/ext_server/cpuN/runtime of the isolated "
         "CPUs",
         after=("smt",),
-        kernels="6.12 on; ext_server: 7.0 on",
-        effect="none on a nohz_full CPU with one busy task (6.12.117, emulated): no dl_task_timer in 5 s without the "
-        "knob, and the kernel refuses the write",
+        kernels="since 6.12; ext_server since 7.0",
+        effect="none on a nohz_full CPU with one busy task (Linux 6.12.117, emulated): no dl_task_timer in 5 s without "
+        "the knob, and the kernel refuses the write",
         refusals={1: "locked down: debugfs is not writable", 16: _BOOKED},
         risk="an ordinary task waits for as long as a real-time task keeps the CPU; debugfs is not a stable "
         "interface, and some kernels of 2025 log a warning at the write",
@@ -121,28 +124,31 @@ KNOBS = (
     Knob(
         name="sched.autogroup",
         title="a share of the CPU for each session",
-        why="a program's share of a CPU then depends on what else runs in its session, whatever its nice value",
+        why="with autogroups, a program's share of a CPU depends on the other tasks of its session",
         doc="sched(7); admin-guide/kernel-parameters.txt (noautogroup)",
         **one_file(_SYS + "sched_autogroup_enabled", "0"),
     ),
     Knob(
         name="sched.energy_aware",
         title="energy-aware placement of tasks",
-        why="tasks are put on the CPU that saves the most energy, even if it is slower",
+        why="the scheduler puts tasks on the CPU that saves the most energy, even if this CPU is slower",
         doc=f"{_SYSCTL} (sched_energy_aware), scheduler/sched-energy.rst",
         rule=_energy_aware,
         kind=value_types.NUMBER,
         targets=f"file:{_SYS}sched_energy_aware",
         after=("smt", "cpuset", "cpufreq.governor"),
-        refusals={95: "this machine cannot do energy-aware scheduling", 1: "this machine cannot do it"},
+        refusals={
+            95: "this machine cannot do energy-aware scheduling",
+            1: "this machine cannot do energy-aware scheduling",
+        },
     ),
     Knob(
         name="split_lock",
         gain="repeatable memory behavior",
         noticed="programs with split locks are not slowed down",
         title="throttling of split locks",
-        why="'on' slows down a program that locks across two cache lines, so that it disturbs others less; 'off' "
-        "does not",
+        why="'on' slows down a program that locks across two cache lines, so that it disturbs other programs less; "
+        "'off' does not slow it down",
         doc=f"{_SYSCTL} (split_lock_mitigate), arch/x86/buslock.rst",
         **derived(
             _SYS + "split_lock_mitigate",
@@ -155,7 +161,7 @@ KNOBS = (
         name="clocksource",
         noticed="every CPU stops for a moment when the clock source changes",
         title="the kernel's clock",
-        why="reading a clock other than the TSC or a hypervisor's costs a system call and a slow device each time",
+        why="each read of a clock other than the TSC or a hypervisor's takes a system call and a slow device access",
         doc="timers/timekeeping.rst; kernel/time/clocksource.c (current_clocksource)",
         rule=_clocksource,
         choices=("tsc", "leave"),
@@ -167,7 +173,7 @@ KNOBS = (
         name="perf.mux_interval",
         noticed="profiles of many events become coarser",
         title="milliseconds between rotations of counters that share a register",
-        why="if more events are counted than there are registers, a timer interrupts to rotate them",
+        why="if more events are counted than the PMU has counters, a timer interrupts to rotate them",
         doc="kernel/events/core.c (perf_event_mux_interval_ms)",
         rule=_multiplexing,
         kind=value_types.NUMBER,
@@ -178,16 +184,16 @@ KNOBS = (
     Knob(
         name="accounting.sched",
         title="statistics of the scheduler",
-        why="they cost time at every switch and wake-up of every task",
+        why="updating the statistics takes time at every switch and wake-up of every task",
         doc=f"{_SYSCTL} (sched_schedstats)",
         **one_file(_SYS + "sched_schedstats", "0"),
     ),
     Knob(
         name="accounting.delays",
         title="accounting of each task's waiting times",
-        why="it costs time whenever a task waits",
+        why="the accounting takes time whenever a task waits",
         doc=f"{_SYSCTL} (task_delayacct), accounting/delay-accounting.rst",
-        kernels="5.14 on",
+        kernels="since 5.14",
         **one_file(_SYS + "task_delayacct", "0"),
     ),
     Knob(
@@ -200,23 +206,23 @@ KNOBS = (
     Knob(
         name="accounting.stacks",
         title="tracing of the deepest kernel stack",
-        why="it checks the stack at every call of a kernel function",
+        why="the tracer checks the stack at every call of a kernel function",
         doc=f"{_SYSCTL} (stack_tracer_enabled), trace/ftrace.rst",
         **one_file(_SYS + "stack_tracer_enabled", "0"),
     ),
     Knob(
         name="accounting.pressure",
         title="pressure accounting of the measured work's groups",
-        why="each switch between its tasks updates the shares of time that the group waited, one update for each level",
+        why="each switch between the group's tasks updates its waiting times, once for each level of the hierarchy",
         doc="admin-guide/cgroup-v2.rst (cgroup.pressure), accounting/psi.rst",
         rule=_pressure,
         kind=value_types.NUMBER,
         targets=f"cgroup:{SLICE}/cgroup.pressure (without systemd: cgroup:{GROUP}), and the file of each run's group",
         after=("smt", "cpuset"),
         needs="cpuset",
-        kernels="6.1 on",
+        kernels="since 6.1",
         path="/sys/fs/cgroup/quiet.slice/cgroup.pressure",
-        refusals={2: 'before Linux 6.1, or there is no such cgroup (the knob cpuset is "leave"?)'},
+        refusals={2: 'the kernel is older than 6.1, or the cgroup does not exist because the knob cpuset is "leave"'},
         risk="the host-wide figures continue (only psi=0 at boot ends them); a program that watches the group's "
         "figures sees nothing",
     ),
@@ -232,6 +238,6 @@ KNOBS = (
         path="sched_setscheduler(2)",
         after=("smt", "rt_throttling"),
         refusals={22: "real-time priorities are 1 to 99", 3: "ended during the write"},
-        risk="they interrupt ordinary work sooner than they otherwise would",
+        risk="these threads then preempt ordinary work",
     ),
 )

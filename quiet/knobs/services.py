@@ -54,7 +54,7 @@ QUIET = (
     ),
     Service(
         "fwupd-refresh.timer fwupd.service",
-        "looks for firmware; talking to devices may cost system management interrupts",
+        "looks for firmware updates; access to devices may cause system management interrupts",
         "fwupd-refresh.service",
     ),
     Service(
@@ -91,7 +91,7 @@ ALL = (
     Service("atd.service", "starts jobs when they are due", held="atd"),
     Service(
         "logrotate.timer systemd-tmpfiles-clean.timer dpkg-db-backup.timer shadow.timer unbound-anchor.timer",
-        "tidies up once a day",
+        "rotates logs, removes old files and refreshes backups once a day",
         "logrotate.service systemd-tmpfiles-clean.service dpkg-db-backup.service",
     ),
     Service(
@@ -107,7 +107,8 @@ ALL = (
     ),
     Service("ksmtuned.service", "switches the merging of equal pages on again", held="ksmtuned"),
     Service(
-        "cups.path cups.socket cups.service cups-browsed.service", "looks for printers; no printing until the restore"
+        "cups.path cups.socket cups.service cups-browsed.service",
+        "looks for printers; printing does not work until the restore",
     ),
     Service(
         "avahi-daemon.socket avahi-daemon.service",
@@ -141,7 +142,7 @@ NEVER = {
     ),
     "everything else needs it": "dbus",
     "a part of systemd itself": "systemd-",
-    "the first process": "init.scope",
+    "it contains the first process": "init.scope",
     "a login session": "user@ session- display-manager gdm sddm lightdm",
     "the network is lost without it": "network NetworkManager wpa_supplicant iwd connman dhc ifup",
     "other programs wait for its answers": "polkit",
@@ -158,8 +159,8 @@ NEVER = {
     "it provides user names and logins": "sssd winbind nslcd nscd slapd named bind9 unbound. dnsmasq",
     "disks may be lost without it": "multipathd iscsi lvm2-",
     "files may be lost without it": "nfs- rpcbind",
-    "it only waits for the shutdown, and treats being stopped as one: it may begin to install": "unattended-upgrades",
-    "it runs other people's work: end that first, and stop it yourself": (
+    "it waits for the shutdown, treats a stop as the shutdown, and may then install packages": "unattended-upgrades",
+    "it runs users' containers or virtual machines: stop these first, then stop the unit yourself": (
         "docker containerd podman crio kubelet libvirt virtqemud lxd"
     ),
 }
@@ -169,7 +170,7 @@ _SUFFIXES = (".service", ".timer", ".socket", ".path")
 HELD = "inactive masked"
 REFUSALS = {
     16: "a unit that must not be stopped requires it, and would stop with it",
-    2: "systemctl is not there",
+    2: "systemctl was not found",
 }
 
 
@@ -179,12 +180,14 @@ def check_names(stop: tuple[str, ...], keep: tuple[str, ...]) -> None:
         for name in names:
             if not name.endswith(_SUFFIXES) or not _NAME.fullmatch(name):
                 ends = ", ".join(_SUFFIXES)
-                raise UsageError(f"key 'services.{key}': {name!r} is not a unit name; it ends with one of {ends}")
+                raise UsageError(
+                    f"key 'services.{key}': {name!r} is not a unit name; a unit name ends with one of {ends}"
+                )
     for name in stop:
         if reason := critical(name):
-            raise UsageError(f"key 'services.stop': {name} is never stopped: {reason}")
+            raise UsageError(f"key 'services.stop': {name} is never stopped: {reason}; remove it from the list")
         if name in keep:
-            raise UsageError(f"keys 'services.stop' and 'services.keep' both list {name}")
+            raise UsageError(f"keys 'services.stop' and 'services.keep' both list {name}; remove it from one of them")
 
 
 def critical(name: str) -> str:
@@ -202,7 +205,7 @@ def _services(context: RuleContext) -> RuleResult:
         return
     own = [Service(name, "the profile lists it (services.stop)") for name in context.names.get("stop", ())]
     results = list(hold(context, (*table, *own), keep))
-    yield from results or [Skip(ALL_UNITS, "none of the known background services is here, or could start")]
+    yield from results or [Skip(ALL_UNITS, "no known background service is running or could be started")]
 
 
 def hold(context: RuleContext, table: Iterable[Service], keep: Iterable[str] = ()) -> RuleResult:
@@ -256,8 +259,7 @@ KNOBS = (
         choices=("quiet", "all", "leave"),
         targets="unit:NAME of every known timer and service for packages, firmware, scrubbing and indexing (with "
         "'all' also those that users notice: cron, at, printing, Bluetooth, monitoring), and those of the "
-        "profile's services.stop "
-        "without services.keep; process:PID where systemd is not the init",
+        "profile's services.stop, except those of services.keep; process:PID on hosts without systemd",
         recheck_on="service",
         refusals=REFUSALS,
         restore_last=True,

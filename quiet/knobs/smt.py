@@ -1,4 +1,4 @@
-"""Define the knob for SMT, where the threads of a core share its execution units.
+"""Define the knob for SMT: hardware threads of one core share its execution units.
 
 Source: ABI sysfs-devices-system-cpu (smt/).
 """
@@ -26,7 +26,7 @@ def _smt(context: RuleContext) -> RuleResult:
     state = context.text(control)
     if context.choice == "off":
         if state is None or state in _FIXED:
-            yield Skip(f"file:{control}", _FIXED.get(state or "", "this kernel does not have it"))
+            yield Skip(f"file:{control}", _FIXED.get(state or "", "this kernel does not have this setting"))
         else:
             yield DesiredValue(f"file:{control}", "off", current=state)
         return
@@ -42,7 +42,7 @@ def _smt(context: RuleContext) -> RuleResult:
             name = cpulist.format(stuck)
             yield Skip(
                 f"file:{CPU}/cpu{min(stuck)}/online",
-                f"CPU {name} shares CPU {cpu}'s core and stays on",
+                f"CPU {name} shares CPU {cpu}'s core and stays online",
             )
 
 
@@ -88,8 +88,8 @@ KNOBS = (
         choices=("siblings", "off", "leave"),
         targets="file:/sys/devices/system/cpu/cpuN/online, or smt/control for the whole machine",
         entangled=_disturbed,
-        moves="the idle states and the policy of a CPU that goes offline, and interrupts and tasks that are bound "
-        "to it",
+        moves="the idle states and the frequency policy of a CPU that goes offline, and interrupts and tasks that are "
+        "bound to it",
         refusals={16: "the CPU does the timekeeping or is otherwise needed", 1: "forced off until the next boot"},
     ),
 )

@@ -38,7 +38,7 @@ def _devices(context: RuleContext) -> RuleResult:
         return
     used = sum(area.used for area in swapping)
     if used > meminfo(context.facts.reader, "MemAvailable") // 2:
-        yield Skip("swap:", f"{used} KiB are swapped out, and memory would not suffice if they were swapped in")
+        yield Skip("swap:", f"{used} KiB are swapped out, and too little memory is available to swap them in")
         return
     for area in reversed(_as_they_come_back(swapping)):
         target = f"swap:{area.path}"
@@ -68,17 +68,19 @@ KNOBS = (
         doc="admin-guide/cgroup-v2.rst (memory.swap.max)",
         rule=_cgroup,
         targets=f"cgroup:{GROUP}/memory.swap.max (with systemd MemorySwapMax= of {SLICE[1:]}), "
-        "and cgroup:/+memory for it",
+        "and cgroup:/+memory, which the limit needs",
         path="/sys/fs/cgroup/quiet.slice/memory.swap.max",
         after=("smt", "cpuset"),
         atomic=True,
         needs="cpuset",
-        refusals={2: 'there is no such cgroup (the knob cpuset is "leave"?), or this kernel does not account swap'},
+        refusals={
+            2: 'the cgroup does not exist because the knob cpuset is "leave", or this kernel does not account swap'
+        },
     ),
     Knob(
         name="swap.swappiness",
         gain="repeatable memory behavior",
-        title="how readily the host swaps",
+        title="the host's tendency to swap",
         why="with a lower value, the kernel drops cached files before it swaps out programs",
         doc="admin-guide/sysctl/vm.rst (swappiness)",
         **bounded(_SWAPPINESS, 1, NOT_HERE, lambda now: now <= 1),
@@ -94,7 +96,7 @@ KNOBS = (
         choices=("off", "leave"),
         targets="swap:PATH of every line of /proc/swaps",
         path="swapoff(2), swapon(2) of /proc/swaps",
-        refusals={12: "the swapped-out pages do not fit into memory", 22: "it was removed during the write"},
+        refusals={12: "the swapped-out pages do not fit into memory", 22: "the swap area was removed during the write"},
         risk="all swapped-out pages return to memory first, and a process that then does not fit is killed; "
         "swapon options other than the priority (discard) are not restored",
     ),

@@ -64,7 +64,7 @@ def join(cpus: CpuSet, pid: int = 0) -> None:
             _enter(host, mount, pid)  # its cgroup excludes these CPUs, as systemd's slices do under a profile
             os.sched_setaffinity(pid, cpus)
     except PermissionError:
-        raise Refused(f"CPU {names} belongs to another cgroup; use it with sudo, or through `quiet run`") from None
+        raise Refused(f"CPU {names} belongs to another cgroup; run this with sudo, or through `quiet run`") from None
     except OSError as error:
         raise Refused(f"CPU {names} cannot be used from this cgroup: {error.strerror}") from None
 

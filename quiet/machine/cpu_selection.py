@@ -94,8 +94,8 @@ def _automatic(facts: Facts, max_cores: int, reserved: CpuSet, leaving: CpuSet) 
     cores = [core for core in facts.cores if first not in core and not core & reserved and not core <= leaving]
     if not cores:
         raise Refused(
-            f"nothing can be isolated: no whole core of CPUs {cpulist.format(facts.online)} is left besides CPU "
-            f"{first}'s{' and the housekeeping ones' if reserved else ''}"
+            f"nothing can be isolated: CPUs {cpulist.format(facts.online)} have no whole core besides the core of CPU "
+            f"{first}{' and the cores of cpus.housekeeping' if reserved else ''}"
         )
     fast = [core for core in cores if not core & facts.slow_cpus] or cores
     node, local = _best_node(facts, fast)
@@ -110,7 +110,7 @@ def _automatic(facts: Facts, max_cores: int, reserved: CpuSet, leaving: CpuSet) 
     noun = "core" if count == 1 else "cores"
     why = [f"{count} whole physical {noun}{kind} {place}, away from CPU {first}", *sharing.beside(isolated, levels)]
     if pulling := isolated & migrators:
-        why.append(f"CPU {cpulist.format(pulling)} may run others' timers without nohz_full= (Linux 6.9 to 6.18)")
+        why.append(f"CPU {cpulist.format(pulling)} may run other CPUs' timers without nohz_full= (Linux 6.9 to 6.18)")
     far = {other: names for other, names in sharing.device_nodes(facts).items() if other != node}
     if len(facts.nodes) > 1:
         why += [f"{', '.join(names)} on node {other}" for other, names in sorted(far.items())]

@@ -1,4 +1,4 @@
-"""Detect the type of machine, its capabilities, and its hypervisor's effects, for `quiet status`, not for knobs."""
+"""Detect the type of machine, its capabilities, and its hypervisor's effects, for `quiet status`; no rule uses them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from quiet.host.proc import STEAL, cpu_ticks
 from quiet.host.reader import Reader
 from quiet.machine.facts import CPU, Facts
 
-_GVISOR = "#1 SMP Sun Jan 10 15:06:54 PST 2016"  # how its user-space kernel identifies itself
+_GVISOR = "#1 SMP Sun Jan 10 15:06:54 PST 2016"  # the version string of its user-space kernel
 
 # Firmware names begin with these only in virtual machines; "Virtual Machine" is Hyper-V's product name
 _VM_NAMES = (
@@ -147,7 +147,7 @@ def kernel_can(facts: Facts) -> dict[str, str]:
     reader = facts.reader
     partition = {
         2: "yes (cgroup v2)",
-        1: f"no (cgroup v1 at {mount}: a shield is used instead)",
+        1: f"no (cgroup v1 at {mount}: two cpusets are used instead)",
         0: "no (no cpuset controller)",
     }[version]
     drivers = {reader.text(f"{CPU}/cpufreq/policy{policy}/scaling_driver") for policy in facts.policies}
@@ -189,7 +189,7 @@ def disturbances(facts: Facts) -> list[str]:
     if not facts.policies:
         effects.append("frequency, turbo and C-states are the host's, and change without notice")
     if all(len(core) == 1 for core in facts.cores):
-        effects.append("whether a CPU shares its core with another CPU, of this guest or another, is unknown")
+        effects.append("the guest cannot detect whether a CPU shares its core with a CPU of this or another guest")
     if any(set(facts.reader.names(path)) - _NO_DEVICE for path in _BALLOONS):
         effects.append("a memory balloon may take pages from the guest and return them")
     return effects

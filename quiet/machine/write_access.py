@@ -38,7 +38,7 @@ def whole(facts: Facts) -> str:
     where = f"this {inside}" if inside else "a user namespace"
     users = (facts.reader.text("/proc/self/uid_map") or "").split()
     if users and users != _EVERYBODY:
-        return f"root in {where} is not root of the kernel (user namespace): run quiet on the host"
+        return f"root in {where} has no rights over the kernel's settings (user namespace): run quiet on the host"
     ro = read_only_mounts(facts)
     if ro and ro.closed("/sys") and ro.closed("/proc/sys"):
         return f"/sys and /proc/sys are read-only in {ro.where}: run quiet on the host, or in a privileged container"

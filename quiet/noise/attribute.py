@@ -2,15 +2,16 @@
 
 The rules, for a gap and the outermost frames in it:
 
-1. A frame accounts for its own time. The gap's time outside the frames is entry to the kernel, exit from it, and
-tracing; it is shared among the frames, unless it is far more than usual on this CPU (FAR times the median and FAR_NS).
-Then the excess was spent outside this kernel.
-2. In a gap of STALL_NS or more without any frame, if the trace is whole, no traced code ran. In a virtual machine, the
-hypervisor ran; on bare metal, the cause is firmware only if the processor counted an SMI (name_smis). A shorter gap is
-a stall of the processor itself.
-3. If an interrupt or softirq in a virtual machine took far longer than others of its name (Pauses), the hypervisor took
-the CPU while it ran. The usual time is attributed to the handler, the rest to the host, whose `by` names the handler.
-4. If the trace is not whole, a gap without a frame stays unattributed.
+1. A frame accounts for its own time. The rest of the gap is the time for entering and leaving the kernel and for
+tracing; it is divided among the frames. If the rest exceeds both FAR_NS and FAR times its median on this CPU, the
+excess over the median was spent outside this kernel.
+2. If the trace is complete and a gap of STALL_NS or more contains no frame, no traced code ran. In a virtual machine,
+the hypervisor ran; on bare metal, the cause is firmware only if the processor counted an SMI (name_smis). A shorter gap
+is a stall of the processor itself.
+3. If an interrupt or softirq in a virtual machine took far longer than others of the same name (Pauses), the hypervisor
+preempted the CPU during the handler. The usual time is attributed to the handler and the rest to the host; `by` of that
+cause names the handler.
+4. If the trace is incomplete, a gap without a frame stays unattributed.
 """
 
 from __future__ import annotations
@@ -25,30 +26,31 @@ from quiet.noise.call_nesting import CALL, HRTIMER, IRQ, NMI, PULLED, SOFTIRQ, T
 FAR, FAR_NS = 8, 2_000
 STALL_NS = 1_000
 HOST, STALL, UNKNOWN = "host", "stall", "unattributed"
-# The names of HOST. A gap without an explaining event is OUTSIDE until the number of SMIs is known (name_smis).
+# The names of causes of kind HOST. A gap without an explaining event is OUTSIDE until the number of SMIs is known
+# (name_smis).
 HYPERVISOR, FIRMWARE, NOT_SMI, OUTSIDE = "hypervisor", "firmware", "no SMI", "outside"
 # Further kinds for a wake-up (wake/anatomy.py), besides code that ran on the CPU: the exit from an idle state, a timer
 # interrupt that had to wait, a timer interrupt on another CPU, the scheduler's own work, and the return to user space.
 IDLE, IRQS_OFF, OTHER_CPU, SCHEDULER, USER_RETURN = "idle", "interrupts off", "other CPU", "scheduler", "return"
 
 HANDLERS = frozenset({VECTOR, IRQ, SOFTIRQ, NMI, HRTIMER, TIMER, PULLED, CALL})
-OTHERS = 20  # the minimum number of other durations that shows the usual one
+OTHERS = 20  # the usual duration of a handler is known from more than this number of durations
 QUANTILE = 0.9  # over all durations of a name: robust against a few pauses and occasional long runs of the handler
 PAUSE_FAR = 100  # a handler with unusually much work rarely takes this many times its usual time
 FLOOR_NS = 100_000  # cold caches and SMT siblings can stretch a handler of a microsecond to this length
 # A softirq processes everything that has accumulated: NET_RX until netdev_budget_usecs (net/core/dev.c: 2 ms, or two
 # ticks, which are 20 ms at 100 Hz), RCU for 3 ms (rcu_resched_ns in kernel/rcu/tree.c).
 BATCH_NS = 20_000_000
-# A healthy kernel's handlers hardly ever keep a CPU for so long (25 ticks at 250 Hz, five times the longest batch), so
-# a smaller factor is enough (an emulator's handlers take milliseconds). An interrupt that occurred too rarely to be
-# compared with others of its name is compared with all handlers on its CPU.
+# In a healthy kernel, a handler almost never occupies a CPU for so long (25 ticks at 250 Hz, five times the longest
+# batch), so a smaller factor is enough (handlers in an emulator take milliseconds). An interrupt that occurred too
+# rarely to be compared with others of its name is compared with all handlers on its CPU.
 LONG_NS, LONG_FAR = 100_000_000, 10
 
 Name = tuple[str, str]  # the kind and name of a cause, regardless of the sender
 
 
 class Gap(NamedTuple):
-    """An interval in which the detector did not run: begin and length in ticks, and its own counters (detector.h)."""
+    """An interval in which the detector did not run: begin and length in ticks, and qn_gap.flags (detector.h)."""
 
     begin: int
     length: int
@@ -106,7 +108,7 @@ class Account:
 class Usual(NamedTuple):
     """The usual duration of a handler, in ticks.
 
-    A duration above `limit` contains a pause; then `share` is the handler's part.
+    A duration above `limit` contains a pause; `share` is then attributed to the handler.
     """
 
     limit: int
@@ -164,7 +166,8 @@ def account(
 ) -> Account:
     """Attribute the gaps of one CPU to its frames, both in order. `window`: begin and end of the observation, in ticks.
 
-    `namer` gives a share its cause; `ticks` converts nanoseconds to ticks; the trace is whole until `whole_until`.
+    `namer` returns the cause of a share; `ticks` converts nanoseconds to ticks; the trace is complete until
+    `whole_until`.
     """
     inside = _assign(gaps, frames)
     usual = _usual(gaps, inside)
@@ -219,10 +222,10 @@ def not_accounted(virtual: bool) -> Cause:
 
 
 def name_smis(done: Account, counted: int | None) -> None:
-    """Rename OUTSIDE gaps by the number of SMIs that the processor counted in this time; None (unknown) renames
-    nothing.
+    """Rename the cause OUTSIDE, given the number of SMIs that the processor counted during the measurement.
 
-    The longest gaps, one per counted SMI, become FIRMWARE. The others were not SMIs.
+    The longest of these gaps, one per counted SMI, become FIRMWARE, and all others NOT_SMI. Without a count (None),
+    nothing is renamed.
     """
     untraced = Cause(HOST, OUTSIDE)
     if counted is None or untraced not in done.totals:

@@ -1,11 +1,13 @@
 """Attribute gaps without tracing, from their times, the thread's own counters and the kernel's counts.
 
-- The scheduler's tick follows CLOCK_MONOTONIC: its gaps begin at one phase of the tick's period, to a microsecond or
-  two, and no other gaps do. The period is the step of CLOCK_MONOTONIC_COARSE, which the tick drives.
+- The scheduler's tick follows CLOCK_MONOTONIC, so the gaps that it causes all begin at the same phase of its period, to
+  within two microseconds; other gaps do not. The period is the resolution of CLOCK_MONOTONIC_COARSE, which the tick
+  drives.
 - The detector reads its own context switches and page faults after each longer gap and attributes new ones to that gap.
-- Any other kernel activity on a CPU is an interrupt, and the kernel counts each. If more gaps are left than
-  interrupts were counted, the hypervisor, the firmware or an exception caused the surplus.
-- No interrupt takes much less time than an interrupt that the detector itself caused; a shorter gap has another cause.
+- Any other kernel activity on a CPU is an interrupt, and the kernel counts interrupts. If the remaining gaps outnumber
+  the counted interrupts, the hypervisor, the firmware or an exception caused the surplus.
+- An interrupt takes at least 1/CHEAPEST of the time of an interrupt that the detector itself caused; a shorter gap has
+  another cause.
 """
 
 from __future__ import annotations
@@ -29,9 +31,9 @@ from quiet.noise.call_nesting import COUNTED, FAULT, THREAD, VECTOR
 from quiet.noise.clock import Clock
 
 BIN_NS = 4_000  # assumed spread of the tick's phase; observed: under 2 us
-MORE = 4  # the tick's phase has this many times the gaps expected by chance
+MORE = 4  # the tick's phase has at least LEAST gaps more than this multiple of the number expected by chance
 LEAST = 5
-CHEAPEST = 8  # no interrupt takes less than this fraction of an interrupt that the detector caused
+CHEAPEST = 8  # an interrupt takes at least 1/CHEAPEST of the time of an interrupt that the detector caused
 SWITCHED, FAULTED, LOOKED = 1, 2, 4  # qn_gap.flags in detector.h
 TICK = Cause(VECTOR, "tick")
 OTHER = Cause(COUNTED, "other interrupt")
@@ -43,7 +45,7 @@ PERHAPS = Cause(UNKNOWN, "perhaps a tick outside its schedule")
 
 @dataclass(frozen=True, slots=True)
 class CountedEvidence:
-    """The evidence besides the gaps.
+    """The evidence in addition to the gaps.
 
     `timer`, `others`: interrupts that the kernel counted on the CPU. `period_ns`: the period of the scheduler tick;
     `looked_from`: the minimum length of gaps whose flags are known; `interruption`: how long one timer interrupt keeps
@@ -60,9 +62,9 @@ class CountedEvidence:
 
 
 def in_phase(gaps: Sequence[Gap], clock: Clock, period_ns: float) -> list[int]:
-    """The indices of the gaps that begin at the most frequent phase of the period; the longest gap in each period.
+    """The indices of the gaps that begin at the most frequent phase of the period: in each period, the longest one.
 
-    Empty if that phase has no more gaps than expected by chance.
+    Empty if that phase does not have clearly more gaps than expected by chance (MORE, LEAST).
     """
     begins = [clock.monotonic(gap.begin) for gap in gaps]
     bins = Counter(int(begin % period_ns // BIN_NS) for begin in begins)
@@ -85,9 +87,7 @@ def in_phase(gaps: Sequence[Gap], clock: Clock, period_ns: float) -> list[int]:
 def _missing(
     gaps: Sequence[Gap], ticks: Sequence[Gap], tasks: Sequence[Gap], clock: Clock, period_ns: float
 ) -> tuple[int, int]:
-    """The number of ticks that fall within gaps of other tasks instead of causing a separate gap, and of
-    unseen ticks.
-    """
+    """The number of ticks that occurred within gaps of other tasks, and the number of ticks without any gap."""
     if not ticks:
         return 0, 0
     phase = clock.monotonic(ticks[0].begin)
@@ -103,7 +103,7 @@ def _missing(
 def _unlike(gap: Gap, interruption: float) -> float:
     """The dissimilarity of a gap and an interrupt: the gap's length relative to a known interrupt, or the length alone.
 
-    The gaps that interrupts caused are not known exactly, but a long gap is not an interrupt.
+    If the duration of an interrupt is unknown, the shortest gaps are the most likely interrupts.
     """
     return abs(math.log(gap.length / interruption)) if interruption else gap.length
 
@@ -129,7 +129,7 @@ def account(gaps: Sequence[Gap], clock: Clock, known: CountedEvidence) -> Accoun
     tasks = [gap for gap, cause in causes.items() if cause == TASK]
     hidden, unseen = _missing(gaps, ticks, tasks, clock, known.period_ns)
     interrupts = known.others + max(known.timer - len(ticks) - hidden - unseen, 0)
-    # No task runs unseen, but a page fault may be too short to be checked.
+    # Gaps of other tasks are always long enough for a check of the counters, but a gap of a page fault may be shorter.
     short = SHORT if known.faults > sum(cause == OWN for cause in causes.values()) else outside
     for number, gap in enumerate(left):
         rest = outside if gap.length >= known.looked_from else short

@@ -56,14 +56,16 @@ def _number(text: str, most: float, wrong: str) -> float:
 
 
 def _rate(text: str, name: str) -> float:
-    return _number(text, sys.float_info.max, f"{name} {text!r}: not a number of interrupts per second")
+    return _number(
+        text, sys.float_info.max, f"{name} {text!r}: not a number of interrupts per second; write 0 or more, such as 10"
+    )
 
 
 def parse_ns(text: str, option: str) -> float:
     """Parse a time in nanoseconds from "100ns", "5us", "1.5ms" or "2s". Raises UsageError, which names the option."""
     match = _TIME.fullmatch(text.strip())
     if not match or not match[2] or not float(match[1]):
-        raise UsageError(f"{option} {text!r}: not a time; write a number with ns, us, ms or s, such as 100ns")
+        raise UsageError(f"{option} {text!r}: not a time; write a number above 0 with ns, us, ms or s, such as 100ns")
     return float(match[1]) * _UNITS[match[2]]
 
 
@@ -71,13 +73,15 @@ def parse_seconds(text: str, option: str) -> float:
     """Parse a duration in seconds from a plain number of seconds or a time with a unit. Raises UsageError."""
     match = _TIME.fullmatch(text.strip())
     if not match:
-        raise UsageError(f"{option} {text!r}: not a duration; write seconds, such as 10, or a number with a unit")
+        raise UsageError(
+            f"{option} {text!r}: not a duration; write seconds, such as 10, or a number with a unit, such as 500ms"
+        )
     return float(match[1]) * _UNITS[match[2] or "s"] / 1e9
 
 
 def parse_percent(text: str, option: str) -> float:
     """Parse a percentage from "0.1" or "0.1%". Raises UsageError, which names the option."""
-    wrong = f"{option} {text!r}: not a share of the time; write a percentage such as 0.1%"
+    wrong = f"{option} {text!r}: not a percentage of the time; write 0% to 100%, such as 0.1%"
     return _number(text.strip().removesuffix("%"), 100, wrong)
 
 

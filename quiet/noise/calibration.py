@@ -1,4 +1,4 @@
-"""Calibrate the loop on a CPU: its period, its clock's step, and the cost of an interrupt and a page fault there."""
+"""Calibrate the detector's loop on a CPU: its period, the clock's step, and the cost of interrupts and page faults."""
 
 from __future__ import annotations
 
@@ -39,9 +39,7 @@ def calibrate(differences: Sequence[int]) -> tuple[float, int]:
 
 
 def _step(common: Sequence[int]) -> int:
-    """The clock's step: the common divisor of frequent differences, within a tick (it need not be an
-    integer); else 1.
-    """
+    """The clock's step: the common divisor of the frequent differences, to within one tick; 1 if there is none."""
     places: list[list[int]] = []
     for value in common:
         if places and value - places[-1][-1] <= 1:
@@ -53,7 +51,7 @@ def _step(common: Sequence[int]) -> int:
     if not least or len(middles) < 2:
         return 1
     last = middles[-1]
-    # A reading is truncated to a whole tick, so a difference is within one tick of its multiple, and a difference of
+    # A reading is truncated to a whole tick, so a difference is within one tick of a multiple of the step.
     for count in range(round(last / (least + 2)), round(last / (least - 2)) + 1):
         multiples = [max(round(middle * count / last), 1) for middle in middles]
         low = max((middle - 1) / multiple for middle, multiple in zip(middles, multiples, strict=True))
@@ -64,7 +62,7 @@ def _step(common: Sequence[int]) -> int:
 
 
 def interruptions(count: int = INTERRUPTIONS) -> list[int]:
-    """How long single timer interrupts keep the loop away on the calling thread, in ticks; 0: no interrupt came."""
+    """Measure how long single timer interrupts stop the calling thread, in ticks; 0: no interrupt arrived."""
     return _lengths(lib.qn_interruptions, count)
 
 

@@ -1,8 +1,8 @@
-"""Turn the kernel's events of one CPU into frames: which code ran there when, nested as on the CPU.
+"""Turn the trace events of one CPU into frames: intervals in which code ran, nested as the code was.
 
 Times are in ticks of the trace's clock. A frame's `net` time excludes the frames in it. Some frames only carry others:
-a timer interrupt runs timer functions, a kworker runs work items, a call-function interrupt runs the functions that it
-was sent for. These frames take the names of the inner ones.
+a timer interrupt runs timer functions, a kworker runs work items, a call-function interrupt runs the requested
+functions. The own time of such a frame is added to the first frame that it carries, under that frame's name.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ VECTOR, IRQ, SOFTIRQ, NMI = "vector", "irq", "softirq", "nmi"
 PULLED = "pulled timer"  # kind of a cause: a TIMER that was queued on another CPU
 COUNTED = "counted"  # an interrupt that the kernel counted and did not trace
 HRTIMER, TIMER, WORK, CALL, THREAD, FAULT = "hrtimer", "timer", "work", "call", "thread", "fault"
-# The own time of these frames belongs to the frames in them. A function that another frame calls on its own CPU does
-# not count.
+# The own time of frames of these kinds belongs to the inner frames of the listed kinds. A function that a task calls on
+# its own CPU is no CALL frame (CallStack._local).
 CARRIED = {
     VECTOR: (HRTIMER, CALL),
     IRQ: (HRTIMER, CALL),
     SOFTIRQ: (HRTIMER, TIMER),
     THREAD: (WORK,),
-    CALL: (CALL,),  # the function, and the event with its name
+    CALL: (CALL,),  # a function may contain an event that names its purpose (tlb_flush)
 }
 BEGIN, END, POINT, SWITCH = "begin", "end", "point", "switch"
 NOTE = "note"  # additional information, not code that ran
-PULL = "pull"  # the open softirq starts with the timers of another CPU
+PULL = "pull"  # the open softirq begins to run the timers of another CPU
 OWN_TIMERS = -1
 IDLE_TASK = 0  # its PID
 
@@ -36,7 +36,7 @@ class TraceEvent(NamedTuple):
     """One event: at `time`, `action` on a frame of `kind` with this `name`; `pid` is the current task.
 
     SWITCH: the CPU switches from `pid` to the task `other`, called `name`. `key` distinguishes frames of one kind; for
-    PULL it is the other CPU.
+    PULL, it is the number of the other CPU.
     """
 
     time: int
@@ -108,7 +108,7 @@ class CallStack:
             self._switch(event)
         elif event.action == POINT and (
             event.kind != FAULT or event.pid in self.own
-        ):  # frames of other tasks are inside these tasks' frames
+        ):  # a page fault of another task is part of that task's frame
             length = event.key  # the event comes at the frame's end and contains its length
             frame = Frame(event.kind, event.name, event.time - length, event.time, event.pid)
             self._add(frame)
@@ -116,7 +116,7 @@ class CallStack:
     def _local(self, event: TraceEvent) -> bool:
         """Whether a task calls the function on its own CPU, as part of a call to many CPUs.
 
-        Idle runs the functions that other CPUs sent, without an interrupt.
+        The idle task runs functions that other CPUs requested, without an interrupt, so its calls are not local.
         """
         return event.pid != IDLE_TASK and not any(frame.kind in (VECTOR, IRQ) for frame in self.open)
 
@@ -136,9 +136,7 @@ class CallStack:
         self._add(frame)
 
     def _end(self, event: TraceEvent) -> None:
-        """Close the frame that ends, and its open inner frames. A frame from before the trace starts where the trace
-        starts.
-        """
+        """Close the frame that ends, and its open inner frames. A frame that began before the trace begins with it."""
         for depth in range(len(self.open) - 1, -1, -1):
             frame = self.open[depth]
             if frame.kind == event.kind and frame.key == event.key:

@@ -14,27 +14,28 @@ from math import inf
 from statistics import fmean, median
 
 AGREE = 0.003
-"""How much two narrow chains may differ: this share, or STEPS steps of the clock if that is more."""
+"""Two narrow chains agree if they differ by at most this share or STEPS steps of the clock, whichever is more."""
 STEPS = 2
 NARROWER = 0.02
 """A core counts as unshared if its ratio of wide to narrow is at most this share above the lowest cluster."""
 PLAUSIBLE = 2.2
-"""The largest multiple of the unshared ratio that another thread of the core causes: two threads share its units
-equally. A longer wide chain was interrupted.
+"""The largest multiple of the unshared ratio that another thread on the core can cause, because the two threads share
+the units of the core equally. A longer wide chain was interrupted.
 """
 CLUSTER, CLUSTER_SHARE, CLUSTER_LEAST = 0.02, 0.03, 3
 """The lowest cluster: its width as a share, its minimum share of the values, and its minimum number of values."""
 ALONE = {"x86_64": 0.3}
 """The largest wide-to-narrow ratio of an unshared core. x86: 0.34 with 3 ALUs, 0.27 with 4 (0.5 shared), 0.289 with the
-5 of Golden Cove (0.36 shared), whose ports conflict; cores with 2 have one thread. Elsewhere cores with 2 ALUs (0.53)
-are common, and those with several threads are rare."""
-EMULATOR = "additions side by side, or with carry, take longer than on any processor: an emulator"
+5 of Golden Cove (0.36 shared), whose ports conflict; cores with 2 ALUs have only one thread. On other architectures,
+cores with 2 ALUs (0.53) are common, and cores with several threads are rare."""
+EMULATOR = "parallel additions, or additions with carry, take longer than on any processor: the CPU is emulated"
 ALWAYS = "the core is shared all the time"
 SCALAR = 0.85
-"""The ratio from which parallel additions take as long as sequential ones."""
+"""With a wide-to-narrow ratio of this or more, parallel additions take about as long as sequential ones: an emulator.
+"""
 TRANSLATED = {"x86_64": 2.5, "aarch64": 1.5}
-"""The ratio of additions with carry to others that only an emulator reaches. On processors: 1, and 2 on Intel's before
-2014; in QEMU 3 (arm64) and 12 (x86-64)."""
+"""Only an emulator takes this many times as long for an addition with carry as for one without. The ratio is 1 on
+processors (2 on Intel processors before 2014), and in QEMU 3 (arm64) and 12 (x86-64)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,11 +84,11 @@ def unshared_ratio(ratios: Sequence[float], machine: str) -> tuple[float | None,
     """
     lowest = lowest_cluster(ratios)
     if lowest is None:
-        return None, "no chains agree: interrupted all the time, or the frequency keeps changing"
+        return None, "no chains agree: the CPU is interrupted all the time, or its frequency keeps changing"
     if lowest >= SCALAR:
         return None, EMULATOR
     if lowest > ALONE.get(machine, SCALAR):
-        return None, f"{ALWAYS}: the wide chains take {lowest / 0.27:.1f} times as long as alone"
+        return None, f"{ALWAYS}: parallel additions take {lowest / 0.27:.1f} times as long as on an unshared core"
     return lowest, ""
 
 

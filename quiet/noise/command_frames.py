@@ -78,7 +78,7 @@ class CommandFrames:
 
     @property
     def foreign(self) -> bool:
-        """Whether tasks were switched, but never the command's: then a PID namespace numbers tasks differently."""
+        """Whether tasks were switched, but none of the command: then the trace numbers tasks differently."""
         each = self._cpus.values()
         return any(on.switched for on in each) and not any(on.seen for on in each)
 

@@ -11,7 +11,7 @@ from quiet.noise.call_nesting import THREAD
 from quiet.noise.frequency import Frequency
 from quiet.noise.interruptions import TRACE, InterruptionCause, Interruptions
 
-FEW = 12  # number of causes shown; the JSON lists all
+FEW = 12  # maximum number of causes shown; the JSON report lists all
 _STAYING = 4  # maximum number of causes that the prediction names as staying
 
 
@@ -155,17 +155,17 @@ def lines(report: CommandReport) -> Iterator[str]:
     """Yield the lines after the summary: the causes with their remedies, and the limitations of the report."""
     yield from causes(report.causes, max(report.wall_s, report.cpu_s))
     if report.steal_ns:
-        yield f"the hypervisor reports {show(report.steal_ns)} stolen from the CPUs used"
+        yield f"the hypervisor took the CPUs of the command for {show(report.steal_ns)} (steal time)"
     for cpu, times in report.throttled.items():
         if times:
-            yield f"CPU {cpu} was throttled {times} times by heat or a power limit"
+            yield f"CPU {cpu} was throttled {plural(times, 'time')} because of heat or a power limit"
     yield from report.limits
 
 
 def causes(rows: Sequence[InterruptionCause], seconds: float) -> Iterator[str]:
     """Yield a table of causes, grouped by remedy; tasks with the same name are one row.
 
-    `seconds`: 100 % of the shares.
+    `seconds`: the time that the shares are percentages of.
     """
     groups: dict[str, list[InterruptionCause]] = {}
     rows = _by_name(rows)
@@ -184,7 +184,7 @@ def causes(rows: Sequence[InterruptionCause], seconds: float) -> Iterator[str]:
         yield f"      -> {remedy}"
     if rest := rows[FEW:]:
         more = f"{plural(len(rest), 'more cause')}, {plural(sum(row.count for row in rest), 'time')}"
-        yield f"  and {more}; the JSON lists all"
+        yield f"  and {more}; the JSON report lists all"
 
 
 def _by_name(rows: Sequence[InterruptionCause]) -> list[InterruptionCause]:
@@ -201,7 +201,7 @@ def _by_name(rows: Sequence[InterruptionCause]) -> list[InterruptionCause]:
             if len(same) == 1
             else replace(
                 same[0],
-                cause=f"{name} ({len(same)} of this name)",
+                cause=f"{name} ({len(same)} tasks)",
                 count=sum(row.count for row in same),
                 total_ns=Nanoseconds(sum(lengths)) if lengths else None,
                 max_ns=max(longest, default=None),
@@ -218,7 +218,8 @@ def _cells(row: InterruptionCause, seconds: float) -> tuple[str, str, str, str, 
 
 def cpus(report: CommandReport) -> str:
     """The command's use of the CPUs, as one line for `quiet why`."""
-    where = f"CPU{'s' if len(report.cpus_used) > 1 else ''} {cpulist.format(report.cpus_used) or 'not known'}"
+    several = "s" if len(report.cpus_used) > 1 else ""
+    where = f"CPU{several} {cpulist.format(report.cpus_used)}" if report.cpus_used else "unknown CPUs"
     moved = "migrations unknown" if report.migrations is None else plural(report.migrations, "migration")
     faults = report.page_faults
     return (

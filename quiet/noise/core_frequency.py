@@ -22,7 +22,7 @@ EDGE, EDGES = 160, 4000
 """The number of additions in the shortest chains, hardly longer than two clock reads, and the number of such chains."""
 PROBE, PROBES = 3200, 300
 MOST_EDGE_NS = 600
-"""The limit for two clock reads, which take 10 to 100 ns, but thousands if a hypervisor emulates them."""
+"""The limit for two clock reads, which take 10 to 100 ns, but thousands of ns if a hypervisor emulates them."""
 LENGTH = 32_000
 """The number of additions in a chain. It takes about 10 us, so that one step of a 10 ns clock is 0.1 %."""
 FEWEST = 200
@@ -133,7 +133,9 @@ def core_frequency(cpu: int, seconds: float) -> CoreFrequency:
     try:
         answer = receiver.recv()
     except EOFError:
-        raise QuietError(f"CPU {cpu}: the process that measured its frequency was killed") from None
+        raise QuietError(
+            f"CPU {cpu}: the process that measured its frequency was killed; run the command again"
+        ) from None
     finally:
         receiver.close()
         os.waitpid(child, 0)

@@ -102,7 +102,7 @@ def read(reader: Reader, cpus: CpuSet, now: Callable[[], int]) -> Counters:
 class Count:
     """A line of /proc/interrupts over the window: its increase, and the number of these interrupts that were traced.
 
-    `exact`: the two agree if interrupts during the reads are disregarded; None if nothing was traced.
+    `exact`: whether the two numbers agree, apart from interrupts during the reads; None if nothing was traced.
     """
 
     text: str

@@ -13,7 +13,7 @@ from quiet.noise.names import FUNCTION, FUNCTION_CALLS, RESCHEDULE, RESCHEDULES,
 from quiet.noise.tracefs import Instance
 
 SINGLE = "generic_smp_call_function_single_interrupt"  # stands for any queued function
-FOREIGN = "the trace numbers tasks differently from this process, which has its own PID namespace"
+FOREIGN = "the trace numbers tasks differently from this process, which has its own PID namespace; run it in the host's"
 SENDING = (
     EventType("csd", "csd_queue_cpu", ("cpu", "func"), lambda *_: None),
     EventType("ipi", "ipi_send_cpu", ("cpu", "callback"), lambda *_: None),
@@ -89,7 +89,7 @@ def events(
 
 
 def foreign(events: Sequence[TraceEvent], own: int) -> bool:
-    """Whether tasks were switched on the CPU, but never ours: then a PID namespace numbers tasks differently."""
+    """Whether tasks were switched on the CPU, but never `own`: then the trace numbers tasks differently."""
     return any(event.action == SWITCH for event in events) and not any(
         own in (event.pid, event.other) for event in events
     )
@@ -127,7 +127,7 @@ def _purpose(kind: EventType, values: Values, symbol: Symbols) -> tuple[str, str
     if kind.name == "tlb_flush":
         return SHOOTDOWN, ""
     address = values[1] if isinstance(values[1], int) else 0
-    if kind.name == "ipi_raise":  # on arm, the address of a text
+    if kind.name == "ipi_raise":  # on arm, the address of a string
         text = symbol(address)
         return RESCHEDULE if text in RESCHEDULES else FUNCTION if text in FUNCTION_CALLS else "", ""
     return (FUNCTION, symbol(address)) if address else (RESCHEDULE, "")  # only a function call has a callback

@@ -109,7 +109,9 @@ class Detector:
         self.cpu, self.asked = cpu, request
         watch = ffi.new("qn_watch **")
         if error := lib.qn_watch_create(request.capacity, watch):
-            raise DetectorError(f"no memory for {request.capacity:,} gaps: {os.strerror(-error)}")
+            raise DetectorError(
+                f"no memory for {request.capacity:,} gaps: {os.strerror(-error)}; free memory, or measure fewer CPUs"
+            )
         self.watch = watch[0]
         self.watch.duration, self.watch.look = request.duration, request.look
         self._channel, child = Pipe()
@@ -136,9 +138,9 @@ class Detector:
             return 1
         limits = []
         if failed := lib.qn_lock_memory():
-            limits.append(f"memory is not locked ({os.strerror(-failed)}): raise RLIMIT_MEMLOCK")
+            limits.append(f"memory is not locked ({os.strerror(-failed)}): raise RLIMIT_MEMLOCK or run as root")
         if self.asked.fifo and (failed := lib.qn_fifo(self.asked.fifo)):
-            limits.append(f"not SCHED_FIFO ({os.strerror(-failed)}): RLIMIT_RTPRIO or root is needed")
+            limits.append(f"not SCHED_FIFO ({os.strerror(-failed)}): raise RLIMIT_RTPRIO or run as root")
         period, step = calibrate(periods())
         threshold = self.asked.threshold or round(LOOPS * period) + 1
         self.watch.threshold = threshold
@@ -156,7 +158,9 @@ class Detector:
                 self._channel.send(order)
             return self._channel.recv()
         except (EOFError, OSError):
-            raise DetectorError(f"the detector on CPU {self.cpu} was killed before it began") from None
+            raise DetectorError(
+                f"the detector on CPU {self.cpu} was killed before it began; run the command again"
+            ) from None
 
     def placed(self) -> None:
         """Wait until the process runs on its CPU. Raises DetectorError."""
@@ -178,7 +182,7 @@ class Detector:
     def interruption(self) -> float:
         """How long a timer interrupt keeps the loop away, in ticks; 0 if unknown.
 
-        Cannot be measured on a nohz_full CPU, because the kernel lets a task's timers expire on other CPUs.
+        It cannot be measured on a nohz_full CPU, because the kernel lets a task's timers expire on other CPUs.
         """
         lengths = [length for length in self._answer("interrupt") if length]
         return median(lengths) if lengths else 0
@@ -211,7 +215,7 @@ class Detector:
         limit = time.monotonic() + START_S
         while not self.watch.ready:
             if time.monotonic() > limit or os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT):
-                raise DetectorError(f"the detector on CPU {self.cpu} did not become ready")
+                raise DetectorError(f"the detector on CPU {self.cpu} ended or was not ready within {START_S} s")
             time.sleep(0.002)
 
     def go(self) -> None:
@@ -234,11 +238,14 @@ class Detector:
         """Wait for the detector's result. Raises DetectorError if it was killed."""
         watch = self.watch
         if not watch.done:
-            raise DetectorError(f"the detector on CPU {self.cpu} was killed before it finished")
+            raise DetectorError(f"the detector on CPU {self.cpu} was killed before it finished; run the command again")
         kept = min(watch.gaps, watch.capacity)
         raw = ffi.buffer(lib.qn_watch_gaps(watch), kept * _GAP.size)
         if watch.moved:
-            raise DetectorError(f"another program moved the detector from CPU {self.cpu} to CPU {watch.cpu}")
+            raise DetectorError(
+                f"another program moved the detector from CPU {self.cpu} to CPU {watch.cpu}: stop programs that set "
+                "CPU affinities"
+            )
         return Watched(
             cpu=self.cpu,
             period=self._placed.period,

@@ -70,7 +70,7 @@ def _text(value: Value) -> str:
 
 
 def _frame(action: str, kind: str, name: str | Callable[[Values, Symbol], str] = "") -> Callable[..., TraceEvent]:
-    """The conversion of an event that begins or ends a frame, which the event's first field identifies.
+    """The conversion of an event that begins or ends a frame. The event's first field identifies the frame.
 
     `name` may be a function of the fields.
     """

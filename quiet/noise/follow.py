@@ -43,10 +43,11 @@ class CauseShare:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """The code that ran in one interval, according to the trace.
+    """The code that ran in one interval, from the trace.
 
     `parts`: the causes, longest first. `within`: the number of interrupts that began in the interval, by their label in
-    /proc/interrupts; `around`: the same between the end of the previous interval and the beginning of the next.
+    /proc/interrupts; `around`: the number that began between the end of the previous interval and the beginning of the
+    next one.
     """
 
     parts: tuple[CauseShare, ...] = ()
@@ -63,7 +64,7 @@ class Taken:
 
 
 class Follower:
-    """A context manager that traces CPUs and removes its traces at the end, also after a signal or an error."""
+    """A context manager that traces CPUs and removes its traces at the end, even after a signal or an error."""
 
     def __init__(self, host: Host, cpus: CpuSet) -> None:
         """`cpus`: the CPUs for which begin() and take() will be called."""
@@ -108,7 +109,7 @@ class Follower:
             return
         self._traces, self.clock, self.why = (mine, theirs), mine.clock, ""
         self._symbol = decode.Symbols(self._host, mine.mount)
-        self._symbol(1)  # read the kernel's list now, not between two trials
+        self._symbol(1)  # read the kernel's list of symbols now, not between two trials
 
     def _give_up(self, why: str) -> None:
         self.close()

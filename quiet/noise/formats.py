@@ -2,7 +2,7 @@
 
 Source: include/linux/ring_buffer.h (enum ring_buffer_type), kernel/trace/ring_buffer.c (rb_event_length,
 RB_MISSED_EVENTS), and events/header_page, which every kernel provides. Raw pages are used because the text of `trace`
-is slow to generate and only has microseconds, except with the time stamp counter.
+is slow to generate, and its times are rounded to microseconds, except with the time stamp counter.
 """
 
 from __future__ import annotations

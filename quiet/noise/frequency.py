@@ -1,4 +1,4 @@
-"""Measure the actual frequency of CPUs or of a command with the processor's counters; "not known" without counters.
+"""Measure the actual frequency of CPUs or of a command with the processor's counters, if they are available.
 
 APERF counts cycles and MPERF the ticks of the time stamp counter, both only while the CPU is not halted (Intel SDM
 volume 3, "Hardware Feedback"; AMD PPR). The kernel provides them as the PMU `msr` (arch/x86/events/msr.c). The generic
@@ -80,7 +80,7 @@ class FrequencyCounter:
                 self._source = source
                 self._begin = self._read()
                 return
-        self._why = "no cycle counter here, or no permission to read it"
+        self._why = "no cycle counter here, or no permission to read it (kernel.perf_event_paranoid)"
 
     def _choices(self) -> list[tuple[str, int, int, int, bool]]:
         """Pairs of events in order of preference: source, type, config of cycles, config of ticks, user space only."""
@@ -133,7 +133,7 @@ class FrequencyCounter:
         counted = {key: pair for key, pair in self._passed.items() if key < 0 or not used or key in used}
         ticks = sum(pair[1] for pair in counted.values())
         if not ticks:
-            return Frequency(self._why or "the counters of cycles did not count")
+            return Frequency(self._why or "the cycle counters did not count")
         rate = Clock(self._first, clock.moment()).per_second
         each = [rate * cycles / count for cycles, count in counted.values() if count]
         mean = rate * sum(pair[0] for pair in counted.values()) / ticks

@@ -1,4 +1,4 @@
-"""Represent the interruptions of a command, as observed by observe.py, as numbers. The fields are keys of the JSON."""
+"""Define data classes for the interruptions of a command (observe.py). The fields are keys of the JSON."""
 
 from __future__ import annotations
 

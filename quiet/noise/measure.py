@@ -167,7 +167,7 @@ def measure(
 class _Processor:
     """The processor of a detector's CPU.
 
-    Its frequency is measured by chains right before and after the watch; its counters are read over the watch.
+    Chains measure its frequency right before and right after the detector runs; its counters count in between.
     """
 
     def __init__(self, on: Detector, host: Host) -> None:
@@ -221,8 +221,8 @@ def _counting(processors: Sequence[_Processor]) -> Iterator[None]:
 def _costs(trace: tracefs.Instance, detectors: Sequence[Detector]) -> list[float]:
     """The cost of tracing one event on each CPU, in ticks, from page faults with and without tracing.
 
-    CPUs whose cost is unknown are absent. The two are measured alternately, because a processor's speed changes,
-    especially in a guest.
+    Empty if the kernel cannot trace page faults. Traced and untraced faults alternate, because a processor's speed
+    changes, especially in a guest.
     """
     if not trace.has(PAGE_FAULT):
         return []
@@ -256,7 +256,7 @@ def _asked(wanted: NoiseRequest, traced: bool) -> DetectorRequest:
 
 
 def _ticks_per_second() -> float:
-    """Estimate the clock's rate to some parts in ten thousand, which is enough to convert options.
+    """Estimate the clock's rate to within a few parts in ten thousand, which is enough to convert options.
 
     The rate for the report is measured over the window.
     """
@@ -357,7 +357,7 @@ def _attribute(
         )
         if lost:
             full = result.clock.ns(end - seen.begin) / 1e9
-            result.limits.append(f"CPU {cpu}: the trace was full after {full:.1f} s, {lost:,} events lost")
+            result.limits.append(f"CPU {cpu}: the trace was full after {max(full, 0):.1f} s; {lost:,} events were lost")
         result.cpus[cpu] = OnCpu(
             seen,
             done,

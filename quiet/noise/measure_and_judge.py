@@ -75,7 +75,8 @@ def options(texts: NoiseTexts, seconds: float) -> NoiseOptions:
     """Check the options and return their values; `seconds`: the default duration. Raises UsageError."""
     for name in WAKE_ONLY:
         if getattr(texts, name) is not None:
-            raise UsageError(f"--{name.replace('_', '-')} applies to wake-ups; add --wake (for gaps use --max-gap)")
+            gaps = "; --max-gap limits gaps" if name == "max_latency" else ""
+            raise UsageError(f"--{name.replace('_', '-')} applies to wake-ups; add --wake, or omit this option{gaps}")
     seconds = duration(texts.duration, seconds)
     threshold = None if texts.threshold is None else budgets.parse_ns(texts.threshold, "--threshold")
     if threshold is not None and threshold > 1e9:
@@ -84,7 +85,9 @@ def options(texts: NoiseTexts, seconds: float) -> NoiseOptions:
         console.check_savable(texts.timeline, "--timeline")
     given = [name.replace("_", "-") for name, text in texts._asdict().items() if text is not None]
     if not seconds and (unused := [name for name in given if name != "duration"]):
-        raise UsageError(f"--{unused[0]}: needs a measurement; omit it, or give a --duration on a running machine")
+        raise UsageError(
+            f"--{unused[0]}: needs a measurement; omit it, or give a --duration above 0 on a running machine"
+        )
     limits = budgets.parse(texts._asdict())
     prove = 0.0 if texts.prove is None else budgets.parse_seconds(texts.prove, "--prove")
     if texts.prove is not None and not SHORTEST_PROOF_S <= prove <= LONGEST_PROOF_S:
@@ -165,7 +168,7 @@ def slowed(before: Mapping[int, int], after: Mapping[int, int]) -> dict[int, int
 
 @contextmanager
 def _without_collector() -> Iterator[None]:
-    """Pause the garbage collector: a million gaps are millions of small objects without cycles."""
+    """Pause the garbage collector: a million gaps consist of millions of small objects without reference cycles."""
     gc.disable()
     try:
         yield

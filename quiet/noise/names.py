@@ -1,4 +1,4 @@
-"""Name causes: to merge equal ones, for the report, and for the table of remedies."""
+"""Derive the causes of interruptions from traced shares, IPIs and counts, and define their names in reports."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class Sent(NamedTuple):
     targets: frozenset[int]
     task: str  # "name (pid)"
     only: str = ""  # RESCHEDULE, FUNCTION or SHOOTDOWN; "" if the kernel does not report it
-    why: str = ""  # the function that the IPI should run, as the kernel names it
+    why: str = ""  # the kernel's name of the function that the IPI requests
 
 
 class Senders:

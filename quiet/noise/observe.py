@@ -50,9 +50,9 @@ def pauses_name(pauses: float, smis: int | None) -> str:
 
 
 class Observer:
-    """Observes the interruptions of one command on some CPUs; close() it.
+    """Observes the interruptions of one command on some CPUs; call close() at the end.
 
-    If the host does not support or permit a method, no error is raised.
+    If the host does not support or permit a method, no error is raised, and the result has the reason in `limits`.
     """
 
     def __init__(

@@ -1,8 +1,8 @@
 """Derive the interruptions of a command from the kernel's counts alone.
 
 This needs no privileges, but interrupts have no lengths. /proc/interrupts and /proc/softirqs count per CPU, not per
-task, so the command is charged the share of an interval in which it had the CPU (/proc/PID/schedstat); a share of
-NEARLY_ALL or more counts as all. The run time of another task on these CPUs counts only up to the time that the command
+task, so the command is charged the share of an interval in which it had the CPU (/proc/PID/schedstat); a share
+above NEARLY_ALL counts as all. The run time of another task on these CPUs counts only up to the time that the command
 was runnable and waiting.
 """
 
@@ -156,7 +156,8 @@ class CountsObserver:
         ]
         left_ns = self._wait_ns * max(factor, 1.0)
         bound = {task.tid for task in others if self._stays(task)}
-        # a task that may run elsewhere is charged with all of its time here: those that cannot come first
+        # all time of a task is charged to the CPU that it used last, although an unbound task may have run elsewhere,
+        # so the tasks that are bound to this CPU come first
         for group in ([t for t in others if t.tid in bound], [t for t in others if t.tid not in bound]):
             group_ns = sum(task.run_ns for task in group)
             part = min(left_ns / group_ns, 1.0) if group_ns else 0.0

@@ -1,4 +1,4 @@
-"""Prove that firmware or hardware takes a CPU, with the kernel's hwlat tracer, which detects gaps with interrupts off.
+"""Prove that firmware or hardware takes CPU time, with the kernel's hwlat tracer: gaps with interrupts off.
 
 Source: Documentation/trace/hwlat_detector.rst, kernel/trace/trace_hwlat.c. Gaps in the tracer's loop cannot come from
 interrupts, tasks or exceptions of a program; they come from firmware, hardware, a hypervisor, or NMIs, which the tracer
@@ -25,10 +25,10 @@ TRACER = "hwlat"
 WINDOW_US, WIDTH_US = 100_000, 50_000  # in each window, interrupts are off once, for the width
 THRESHOLD_US = 1
 NO_TRACER = (
-    "this kernel has no hwlat tracer (CONFIG_HWLAT_TRACER), and the kernel module of cbench times workloads with "
-    "interrupts off, but does not detect gaps"
+    "this kernel has no hwlat tracer; boot a kernel with CONFIG_HWLAT_TRACER (the kernel module of cbench is no "
+    "substitute, because it does not detect gaps)"
 )
-NO_CPUS = "the hwlat tracer of this kernel (before Linux 5.14) cannot stay on a CPU"
+NO_CPUS = "the hwlat tracer of this kernel cannot stay on a CPU; boot Linux 5.14 or newer"
 _EVENT = re.compile(
     r"#\d+ +inner/outer\(us\): +(\d+)/(\d+) +ts:[\d.]+(?: count:(\d+))?(?: nmi-total:\d+ nmi-count:(\d+))?"
 )
@@ -51,7 +51,7 @@ class CpuProof:
 class Proof:
     """The result of the proof.
 
-    `off_s`: the time with interrupts off per CPU; `why`: why nothing was proved, else "".
+    `off_s`: the time with interrupts off per CPU; `why`: the reason why nothing was proved, "" if there is a result.
     """
 
     seconds: float
@@ -113,7 +113,9 @@ def _check_idle(host: Host, mount: str) -> None:
         tracer = host.text(f"{folder}/current_tracer") or "nop"
         if tracer != "nop":
             place = f"{folder}/current_tracer"
-            raise Refused(f"--prove: the tracer '{tracer}' is in use: end it, or as root: echo nop > {place}")
+            raise Refused(
+                f"--prove: the tracer '{tracer}' is in use: end its program, or as root run `echo nop > {place}`"
+            )
 
 
 @contextlib.contextmanager
@@ -132,7 +134,7 @@ def _options(host: Host, mount: str) -> Iterator[None]:
 def _write(host: Host, mount: str, now: Mapping[str, str], wanted: Mapping[str, str]) -> None:
     """Write the options that differ.
 
-    The width must not exceed the window, so the option that shrinks is written first.
+    The width must not exceed the window, so a smaller width is written before the window, and a larger one after it.
     """
     shrinks = int(wanted["hwlat_detector/width"]) < int(now["hwlat_detector/width"])
     for name in reversed(list(wanted)) if shrinks else wanted:

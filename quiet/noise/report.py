@@ -171,7 +171,7 @@ class NoiseReport:
 
 
 def lost_pct(on: OnCpu, ticks: float | None = None) -> float:
-    """The percentage of the measured time that the CPU lost to interruptions; with `ticks`, the share of these."""
+    """The percentage of the measured time that the CPU lost to interruptions, or that `ticks` are if given."""
     watched = on.watched
     return 100 * (watched.lost if ticks is None else ticks) / max(watched.end - watched.begin, 1)
 
@@ -284,7 +284,7 @@ def of_cpu(measured: NoiseMeasurement, cpu: int) -> CpuReport:
 def make(
     measured: NoiseMeasurement, budgets: Budgets, throttled: Mapping[int, int], proof: Proof | None = None
 ) -> NoiseReport:
-    """The report of a measurement, judged by budgets. `throttled`: how often each CPU was throttled because of heat."""
+    """The report of a measurement, judged by budgets. `throttled`: see NoiseReport."""
     first = next(iter(measured.cpus.values())).watched
     ns = measured.clock.ns
     detector = DetectorReport(

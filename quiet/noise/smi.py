@@ -1,4 +1,4 @@
-"""Read how many system management interrupts (SMIs), in which firmware runs, the processor counted on each CPU.
+"""Read the processor's count of system management interrupts (SMIs), in which firmware runs, on each CPU.
 
 Sources: Intel SDM volume 4, MSR_SMI_COUNT; the kernel's PMU `msr` (arch/x86/events/msr.c), which reads the same
 register without the module msr and under lockdown; AMD PPR, PMCx02B (LsSmiRx), which exists since Zen.

@@ -10,7 +10,7 @@ from quiet.noise.prove import Proof
 from quiet.noise.report import LONG_NS, CauseReport, CpuReport, NoiseReport, RanAt, interrupts
 
 BAR = 40
-_HOST = "the host's, which no setting in the guest can change"
+_HOST = "taken by the host, which no setting in the guest can change"
 FEW = 12  # maximum number of causes shown per CPU; --json has all
 FEW_TASKS = 5
 
@@ -48,7 +48,7 @@ def lines(report: NoiseReport) -> Iterator[str]:
         yield "**quiet**: within the budgets"
     for number, count in report.throttled.items():
         if count:
-            yield f"CPU {number} was throttled {count} times by heat or a power limit"
+            yield f"CPU {number} was throttled {count} time{'' if count == 1 else 's'} because of heat or a power limit"
 
 
 def _cpu(number: int, cpu: CpuReport, virtual: bool) -> Iterator[str]:
@@ -63,7 +63,7 @@ def _cpu(number: int, cpu: CpuReport, virtual: bool) -> Iterator[str]:
     values = ", ".join(f"{name} {show(length)}" for name, length in cpu.percentiles_ns.items())
     yield f"  gaps: {values}, shortest {show(cpu.min_ns)}"
     if cpu.kept < cpu.gaps:
-        yield f"  the ring was full: causes cover only the first {cpu.kept:,} gaps; raise --threshold"
+        yield f"  the buffer was full: causes cover only the first {cpu.kept:,} gaps; raise --threshold"
     yield f"  of the time: {', '.join(_shares(cpu, virtual))}"
     if cpu.steal_ms:
         yield f"  the host reports that it stole {cpu.steal_ms:g} ms"
@@ -94,7 +94,7 @@ def _cpu(number: int, cpu: CpuReport, virtual: bool) -> Iterator[str]:
 
 def _proof(proof: Proof, virtual: bool) -> Iterator[str]:
     if proof.why:
-        yield f"nothing is proved: {proof.why}"
+        yield f"--prove: nothing was measured with interrupts off: {proof.why}"
         return
     yield f"with interrupts off for {proof.off_s:.3g} s (hwlat), gaps of {show(proof.threshold_ns)} or more:"
     whose = "the hypervisor, the firmware or the hardware" if virtual else "the firmware or the hardware"
@@ -137,8 +137,8 @@ def core_frequency(core: CoreFrequency) -> str:
 
 
 def _shares(cpu: CpuReport, virtual: bool) -> Iterator[str]:
-    """Yield the shares of the lost time by cause. Gaps that the detector's ring buffer did not keep have no cause."""
-    yield f"{cpu.own_pct:.4f} % this system's own"
+    """Yield the shares of the lost time by cause. Gaps that did not fit into the detector's buffer have no cause."""
+    yield f"{cpu.own_pct:.4f} % taken by this system"
     yield f"{cpu.host_pct:.4f} % {_HOST if virtual else 'untraced: firmware, hardware or exceptions'}"
     if cpu.stall_pct:
         yield f"{cpu.stall_pct:.4f} % stalls of the processor"
@@ -169,7 +169,7 @@ def histogram(counts: Mapping[int, int], what: str = "gaps by length", unit_ns: 
     if not doublings:
         return
     most = max(doublings.values()).bit_length()
-    yield f"  {what} (a bar's length is proportional to the logarithm of the count)"
+    yield f"  {what} (the length of a bar is proportional to the logarithm of the count)"
     for power in range(min(doublings), max(doublings) + 1):
         count = doublings.get(power, 0)
         bar = "#" * max(round(BAR * count.bit_length() / most), 1) if count else ""

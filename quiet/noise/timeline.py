@@ -46,7 +46,7 @@ COLOURS = {
 }
 
 
-_ALLOWED = "THE-SCRIPT-OF-THIS-PAGE"  # the page permits only this script, so a name in the data cannot run
+_ALLOWED = "THE-SCRIPT-OF-THIS-PAGE"  # the page permits only this script, so that no script in the data can run
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,7 +51,11 @@ def mount(reader: Reader) -> str:
     if reader.exists("/sys/kernel/tracing") or reader.exists("/sys/kernel/debug"):
         root = os.geteuid() == 0
         if any(mount.path in PLACES or mount.type == "debugfs" for mount in mounts(reader)):
-            raise NoTraceError("tracing is not permitted here") if root else NoTraceError(*_NEEDS_ROOT)
+            raise (
+                NoTraceError("tracing is not permitted here (container, lockdown)")
+                if root
+                else NoTraceError(*_NEEDS_ROOT)
+            )
         text = f"tracefs is not mounted; {'' if root else 'as root: '}mount -t tracefs nodev /sys/kernel/tracing"
         raise NoTraceError(text, "mount tracefs" if root else "mount tracefs and run as root")
     raise NoTraceError("this kernel has no tracing")

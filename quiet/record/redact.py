@@ -21,8 +21,8 @@ LEFT_OUT = (
     "names of tasks other than kernel threads and well-known daemons, and everything else about a task except its CPUs",
     "host names, network addresses (MAC and IP), UUIDs, serial numbers and other identifiers",
     "kernel parameters that quiet does not know, and the values of root= and similar parameters",
-    "boot loaders' files and units, except the lines that quiet reads, rewritten; files that quiet itself has stored",
-    "names that people give: of interfaces, cgroups, services, entries of a boot menu, files to swap to",
+    "boot loaders' files and units, except a rewritten form of the lines that quiet reads; files that quiet has stored",
+    "names that users chose: interfaces, cgroups, services, boot menu entries, and swap files",
     "mounts other than the kernel's own file systems",
 )
 _UUID = re.compile(r"\b[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b")
@@ -35,7 +35,7 @@ _IP6 = re.compile(
     r"|(?:[0-9a-fA-F]{1,4}:){1,6}(?::[0-9a-fA-F]{1,4}){1,6}|(?:[0-9a-fA-F]{1,4}:){1,7}:)(?![\w:])"
 )
 _LONG_HEX = re.compile(r"(?<![0-9a-fA-F])[0-9a-fA-F]{32,}(?![0-9a-fA-F])")  # machine ids, containers
-_BUILDERS = re.compile(r"\((?:[^()]|\([^()]*\))*\)")  # in /proc/version: who built the kernel where, and the compiler
+_BUILDERS = re.compile(r"\((?:[^()]|\([^()]*\))*\)")  # in /proc/version: the builder, its host, and the compiler
 _SERIAL = re.compile(r"^(Serial\s*:|.*identification =) *\w+", re.MULTILINE)  # /proc/cpuinfo on Arm and s390
 _IDS = ("serial", "uuid", "wwid", "asset_tag", "phys_port_id", "phys_switch_id", "machine-id", "hostname", "domainname")
 _KERNELS_OWN = re.compile("cgroup2?|proc|sysfs|devtmpfs|tracefs|debugfs|securityfs|resctrl|hugetlbfs|configfs")
@@ -83,7 +83,7 @@ class Redaction:
         return path in _OF_CONTAINERS or (whole.startswith(_PLACES) and not whole.startswith(_OURS))
 
     def path(self, path: str) -> str:
-        """The path without names chosen by people and without container IDs."""
+        """The path without names that users chose and without container IDs."""
         return self._ids(self._names.path(path))
 
     def text(self, path: str, text: str) -> str:
@@ -110,7 +110,7 @@ class Redaction:
         if parts[1] == "proc" and not _PROC.fullmatch(path):
             return ""
         if path.startswith("/proc/sys/") and not (name == "osrelease" or re.fullmatch(r"[\d\s,a-fx-]*", text)):
-            return MASKED  # the sysctls that quiet reads are numbers, CPUs and masks; others may name programs
+            return MASKED  # the sysctls that quiet reads are numbers, CPUs and masks; other sysctls may name programs
         if path == "/proc/version":
             text = _BUILDERS.sub(f"({MASKED})", text)
         if path == "/proc/interrupts" or name in ("actions", "uevent"):

@@ -1,4 +1,4 @@
-"""Redact names that people give to interfaces, cgroups, units and boot menu entries, in paths and texts.
+"""Redact names that users chose for interfaces, cgroups, units and boot menu entries, in paths and texts.
 
 Names from the kernel, systemd and distributions are kept.
 """

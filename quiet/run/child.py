@@ -47,7 +47,7 @@ class CommandSignals:
 
     A signal is stored or forwarded to the command. Signals that were ignored at the start (nohup) stay ignored, also in
     the command. `early` is called for a signal that arrives before the command is started. After that, signals are
-    blocked, because only siginfo distinguishes a terminal's from those that are for this process alone.
+    blocked, because only siginfo distinguishes signals of a terminal, which the command gets too, from other signals.
     """
 
     def __init__(self, early: Callable[[], None] = lambda: None) -> None:

@@ -1,6 +1,6 @@
 """Detect commands that choose their own CPUs: they pin their children, or a container engine starts them.
 
-Containers of docker and podman have cgroups outside the command's cgroup: without the option they run on the
+Containers of docker and podman have cgroups outside the command's cgroup: without a cgroup option, they run on the
 housekeeping CPUs. Sources: podman-run(1) and docker-run(1), --cgroup-parent; podman-run(1), --cgroups; the Compose
 specification, cgroup_parent.
 """
@@ -20,7 +20,7 @@ _PINNING = frozenset(("taskset", "numactl", "likwid-pin", "likwid-perfctr", "sch
 _COMPOSERS = ("docker-compose", "podman-compose")
 _ENGINES = ("docker", "podman", "nerdctl", *_COMPOSERS)
 _AS_ROOT = ("sudo", "doas")
-# programs that execute the command after their own words, with their options that take a value
+# programs that execute the command that follows their own arguments, with their options that take a value
 _WRAPPERS = {
     "sudo": ("-u", "-g", "-h", "-p", "-C", "-T", "-U", "-D", "-R", "-r", "-t"),
     "doas": ("-u", "-C"),
@@ -96,10 +96,10 @@ def find_start(command: Sequence[str], group: str, uid: int) -> ContainerStart |
     if command[at] == "compose" or engine in _COMPOSERS:
         if not any(word in _COMPOSED for word in command[at:]):
             return None
-        return ContainerStart(engine, at, "", f"give its service `cgroup_parent: {parent}` in the compose file")
+        return ContainerStart(engine, at, "", f"set `cgroup_parent: {parent}` for its service in the compose file")
     if command[at] in _STARTED:
         return ContainerStart(
-            engine, at, "", f"it stays in the cgroup that it was created in; create it with --cgroup-parent={parent}"
+            engine, at, "", f"a container stays in its original cgroup; create it with --cgroup-parent={parent}"
         )
     if command[at] not in _STARTS:
         return None
@@ -132,7 +132,7 @@ def _engine(command: Sequence[str]) -> int | None:
 
 
 def _program(command: Sequence[str]) -> int | None:
-    """The position of the program that a command executes in the end: after sudo, env and the like."""
+    """The position of the program that a command finally executes: after sudo, env and similar programs."""
     wrapper, valued, due = "", False, False
     for position, word in enumerate(command):
         if valued:

@@ -56,9 +56,9 @@ def run(
 ) -> tuple[int, RunEnded | None]:
     """Run a command under a profile.
 
-    Returns the command's exit code, and how the run ended (None: before it began). The code is 128 + N for signal N,
-    even if the signal arrived before the command was started, and 4 if a setting could not be restored. Raises
-    UsageError; Refused if no setting is changed; Incomplete if settings remain changed.
+    Returns the command's exit code, and the helper's report (None if a signal arrived before the apply). The code is
+    128 + N for signal N, even if the signal arrived before the command was started, and 4 if a setting could not be
+    restored. Raises UsageError; Refused if no setting is changed; Incomplete if settings remain changed.
     """
     program = child.find(command[0])
     user = _user(as_user)

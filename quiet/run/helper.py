@@ -102,7 +102,7 @@ class RunSession:
 
     def _take_turn(self, profile: Profile) -> None:
         """Apply, let the command run, restore, and report."""
-        if not self._lingering:  # otherwise the lingering helper has left them
+        if not self._lingering:  # otherwise the lingering helper has already left its cgroups
             process.leave_cgroups(self._host)  # only now, because waiting helpers count toward their user's limits
         if self._lingering and not self._lingering.fits(self._host, self._options, profile):
             self._lingering = None  # then this run applies and restores by itself
@@ -258,7 +258,7 @@ def _ready(receipt: Receipt, fixed: bool, note: str) -> RunReady:
 
 
 def _with_restore(failure: RunFailure, ended: RunEnded) -> RunFailure:
-    """The failure, with what could not be restored after it."""
+    """The failure, with the notes about an incomplete restore added."""
     if ended.complete:
         return failure
     return RunFailure("; ".join((failure.text, *ended.notes)), Incomplete.exit_code)

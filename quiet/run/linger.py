@@ -122,7 +122,7 @@ class Lingering:
 
 
 def limited(linger_s: float) -> float:
-    """How long a profile stays after the last run that requests this time."""
+    """The time for which a profile stays applied after the last run, if a run requests this time."""
     return min(linger_s, LONGEST_S)
 
 

@@ -25,5 +25,7 @@ def permitted(reader: Reader, name: str, uid: int) -> Profile:
         )
         raise Refused(f"{own}; for a profile of your own, use `sudo quiet run`, or have root copy it to {FOLDER}")
     if found := who_can_change(reader, [name]):
-        raise Refused(f"{name}: {found[1]} can change {found[0]}; only files that root alone can change are applied")
+        raise Refused(
+            f"{name}: {found[1]} can change {found[0]}; only root may have this right (chown root:root, chmod go-w)"
+        )
     return load(name)

@@ -151,7 +151,7 @@ class HelperChannel:
             raise HelperProtocolError("the other side sent a line that is too long")
         message = parse(line)
         if not isinstance(message, kinds):
-            raise HelperProtocolError(f"the other side sent {type(message).__name__} when it must not")
+            raise HelperProtocolError(f"the other side sent an unexpected {type(message).__name__}")
         return message
 
     def leave(self) -> None:

@@ -61,7 +61,7 @@ def _exceeded(most: RunLimits, ended: RunEnded) -> list[str]:
     if most == RunLimits(None, None):
         return []
     if ended.interruptions < 0 or not ended.observed_ns:
-        return ["the interruptions of this run are unknown, so its limits cannot be judged"]
+        return ["the interruptions of this run are unknown, so the limits cannot be checked"]
     found = []
     lost = 100 * ended.lost_ns / ended.observed_ns
     if most.lost_pct is not None and lost > most.lost_pct:
@@ -69,7 +69,7 @@ def _exceeded(most: RunLimits, ended: RunEnded) -> list[str]:
     elif most.lost_pct is not None and ended.unmeasured:
         found.append(
             f"the length of {ended.unmeasured} interruptions is unknown without kernel tracing, "
-            "so --max-lost cannot be judged"
+            "so --max-lost cannot be checked"
         )
     if most.interruptions is not None and ended.interruptions > most.interruptions:
         found.append(f"not quiet: {ended.interruptions} interruptions, more than {most.interruptions}")

@@ -10,7 +10,7 @@ from quiet.errors import Refused
 from quiet.run.protocol import FROM_HELPER, HelperChannel
 
 _HELPER = "run-helper"
-_RULE = "docs/security.md has a sudo rule that permits it without a password"
+_RULE = "docs/security.md has a sudo rule that permits `quiet run` without a password"
 _COMMAND_NOT_STARTED = 127
 
 

@@ -62,7 +62,7 @@ def profile_for_run(
         note = f"threads stay on the CPU that they start on: {reason}" if reason is NOT_BALANCED and not pinned else ""
     elif threads or (threads is None and not pinned):
         if partition != "balanced":
-            note = f"threads may use all of CPUs {cpulist.format(cpus)} (--no-threads keeps each on its CPU)"
+            note = f"threads may use all of CPUs {cpulist.format(cpus)} (--no-threads keeps each thread on its CPU)"
         partition = "balanced"
     elif threads is None:
         partition = "quiet" if partition == "balanced" else partition
@@ -84,5 +84,6 @@ def _mems(mems: str | None, facts: Facts) -> dict[str, str]:
     if mems is None:
         return {}
     if mems[0].isdigit() and (absent := cpulist.parse(mems) - facts.memory_nodes):
-        raise UsageError(f"--mems: no memory on node {cpulist.format(absent)}")
+        known = cpulist.format(facts.memory_nodes)
+        raise UsageError(f"--mems: no memory on node {cpulist.format(absent)}; nodes with memory: {known}")
     return {"cpuset.mems": "quiet" if mems == "auto" else mems}

@@ -149,7 +149,7 @@ def _check_systemd(host: Host) -> None:
     if host.live and not host.exists(_RUNNING):
         raise Refused("this host was not booted by systemd; have your init system run `quiet apply` at boot")
     if not host.live and not any(host.is_entry(path) for path in _SYSTEMD):
-        raise Refused(f"there is no systemd in {host.root}")
+        raise Refused(f"--root {host.root}: this tree contains no systemd")
 
 
 def _check_name(host: Reader) -> None:
@@ -160,9 +160,9 @@ def _check_name(host: Reader) -> None:
             continue
         if host.link(path) == "/dev/null":
             raise Refused(f"{path} masks {NAME}; run `systemctl unmask {NAME}`")
-        raise Refused(f"{path} already exists and was not created by quiet; it was left alone")
+        raise Refused(f"{path} already exists and was not created by quiet; rename or remove it")
     if host.is_entry(AFTER) and not (host.text(AFTER) or "").startswith(MARK):
-        raise Refused(f"{AFTER} already exists and was not created by quiet; it was left alone")
+        raise Refused(f"{AFTER} already exists and was not created by quiet; rename or remove it")
 
 
 def _check_program(host: Reader) -> None:
@@ -198,11 +198,11 @@ def _profile(host: Host, profile: Profile, trust: bool) -> tuple[str, dict[str, 
     path = inside if inside.startswith("/etc/") else f"{PROFILES}/{os.path.basename(source)}"
     there = host.text(path)
     if path == inside and there is None:
-        raise Refused(f"{source}: does not lead to a file in the tree")
+        raise Refused(f"{source}: no such file inside the tree; a link must not lead out of it")
     if (untrusted := trusted_program.who_can_change(host, [path])) and not trust:
         place, who = untrusted
         raise Refused(
-            f"root would act on {path} at each boot, and {who} can change {place}; make it root's "
+            f"root would apply {path} at each boot, and {who} can change {place}; give it to root "
             "(chown root:root, chmod go-w), or allow it with --trust-program"
         )
     if path == inside and not (there or "").startswith(MARK):

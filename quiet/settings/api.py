@@ -75,8 +75,8 @@ def verify_profile(profile: str | None = None, *, cpus: str | None = None, root:
 def restore_host(*, force: bool = False, keep: bool = False, root: Host | str = "/") -> Outcome:
     """Restore every setting to its value before apply.
 
-    A value that another program has changed since stays unchanged and is reported as a conflict: `force` restores it
-    too, `keep` accepts it.
+    A value that another program changed after the apply stays unchanged and is reported as a conflict: `force` restores
+    it too, `keep` accepts it.
     """
     return restore(_host(root), force, keep, patience=_PATIENCE_S)
 
@@ -103,7 +103,7 @@ def applied(
                 outcome = use.end_use(host, users)
     if outcome is not None:
         for left in outcome.left:
-            raise Incomplete(f"not restored: {left.target}: {left.reason}; see `quiet restore`")
+            raise Incomplete(f"not restored: {left.target}: {left.reason}; run `quiet restore`")
 
 
 def _loaded(given: Profile | str) -> Profile:

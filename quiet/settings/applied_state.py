@@ -81,12 +81,12 @@ def unknown(reason: str) -> AppliedState:
 def read(data: bytes) -> AppliedState:
     """The state that a journal describes; `damage` names a line that was altered or cannot be parsed.
 
-    A damaged journal counts as incomplete, because it cannot show which settings another program has changed since.
+    A damaged journal counts as incomplete, because it cannot show which settings another program has changed.
     """
     lines = journal_lines.read(data)
     state, damage = unknown(""), list(lines.damage)
     if lines.items and lines.items[0][0] == 1 and lines.items[0][1]["op"] != "begin":
-        damage.append(Damage(1, "not the beginning of a journal"))
+        damage.append(Damage(1, "the journal does not begin with `begin`"))
     for number, item in lines.items:
         try:
             if item["op"] != "begin":
@@ -95,11 +95,14 @@ def read(data: bytes) -> AppliedState:
                 state = _begin(item)
                 damage += [Damage(1, reason) for reason in _other_format(item)]
             else:
-                raise ValueError("a journal begins within the journal")
+                raise ValueError("another journal begins here")
         except _WRONG as error:
             damage.append(Damage(number, f"not understood: {error}"))
     if damage or state.lost:
-        state.damage, state.complete = journal_lines.merged(damage) or [Damage(0, "some of its lines are lost")], False
+        state.damage, state.complete = (
+            journal_lines.merged(damage) or [Damage(0, "some of its lines are missing")],
+            False,
+        )
     return state
 
 
@@ -125,7 +128,7 @@ def _other_format(item: Item) -> Iterator[str]:
     """Yield the fault if another version of quiet has written the journal in an unknown format."""
     number = item.get("format", 1)
     if number != (journal_lines.FORMAT if "crc" in item else 1):
-        yield f"format {number}, of quiet {item.get('version')}; this is quiet {__version__}, of format 2"
+        yield f"written in format {number} by quiet {item.get('version')}; quiet {__version__} cannot read this format"
 
 
 def _replay(record: AppliedState, item: Item) -> Iterator[str]:
@@ -145,7 +148,7 @@ def _replay(record: AppliedState, item: Item) -> Iterator[str]:
         record.complete = record.entries.keys() <= record.settled.keys()
         record.lost |= dict.fromkeys(record.settled.keys() - record.entries.keys())
         if not record.complete:
-            yield "it lacks targets"
+            yield "the line lacks recorded targets"
     elif op == "back":
         record.restored = set(map(str, item["targets"]))
     elif op == "stay":

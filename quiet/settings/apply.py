@@ -86,11 +86,13 @@ def _cpus(host: Host, profile: Profile, requested: str | None, record: AppliedSt
         own = group(host)
         if profile.knobs.get("cpuset", "leave") != "leave" and registry.get(host, f"cgroup:{own}") is not None:
             raise Refused(
-                f"a cgroup {own} already exists and was not created by quiet; remove it (rmdir) or set cpuset to "
-                '"leave"'
+                f"a cgroup {own} already exists and was not created by quiet; remove it (rmdir) or set the knob "
+                'cpuset to "leave"'
             )
         if profile.knobs.get("rivals") == "refuse" and (names := rivals.running(Facts(host))):
-            raise Refused(f'{", ".join(names)} runs, and the profile has rivals = "refuse"; stop it, or set "quiet"')
+            raise Refused(
+                f'the profile has rivals = "refuse", and {", ".join(names)} runs; stop it, or set rivals = "quiet"'
+            )
         return profile.choose(Facts(host), requested)
     if record.restoring:
         raise Refused("a restore is incomplete; run `quiet restore` first")
@@ -132,7 +134,7 @@ class _Apply:
             made = self._plan()
             self.new = self._new(made)
         self.log.settled({target: self._settled(target) for target in self.record.entries})
-        # were neither rejected nor skipped because of a rejected dependency
+        # these changes were neither rejected nor skipped because of a rejected dependency
         written = tuple(c for c in changes.values() if self.record.entries[c.target].wanted is not None)
         return Receipt(self.profile.name, self.cpus, written, made.skips, tuple(self.failures), made.missing_boot)
 

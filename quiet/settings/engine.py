@@ -33,8 +33,8 @@ class Write:
 class Failure:
     """A write that did not take effect.
 
-    `errno`: the kernel's error number, 0 if it accepted the write but shows another value; `reason`: the reason as
-    text.
+    `errno`: the kernel's error number, 0 if the kernel accepted the write but reports another value; `text`: the
+    reason.
     """
 
     write: Write
@@ -84,7 +84,7 @@ def _holds(write: Write, found: str | None) -> bool:
 
 
 def _different(write: Write, found: str | None) -> Failure:
-    return Failure(write, 0, f"the kernel shows '{found}'" if found is not None else "it does not exist afterwards")
+    return Failure(write, 0, f"the kernel reports '{found}'" if found is not None else "it does not exist afterwards")
 
 
 def _each(host: Host, due: Iterable[Write], before: Before, after: After) -> Iterator[tuple[Write, Failure | None]]:
@@ -95,7 +95,7 @@ def _each(host: Host, due: Iterable[Write], before: Before, after: After) -> Ite
 def _several(host: Host, due: Iterable[Write], before: Before, after: After) -> Iterator[tuple[Write, Failure | None]]:
     """Yield each write with its failure, if any.
 
-    Write all in one call; if that fails, one by one, to find the failure.
+    All values are written in one call; if the call fails, each value is written separately, to find the failing one.
     """
     due = list(due)
     if len(due) < 2:

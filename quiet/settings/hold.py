@@ -83,7 +83,7 @@ def begin_hold(
     """Write values by target (`file:/proc/sys/...`) in this order, and record each in the journal first.
 
     `knob`: the knob that the targets belong to, which determines when they are restored; `title`: the name of the hold
-    in `quiet status` (default: the source); `kind`: how values are compared (default: as the knob does); `entangled`:
+    in `quiet status` (default: the source); `kind`: the comparison of values (default: the knob's); `entangled`:
     targets that the kernel may change as a side effect, which are restored too. A hold with the same `source` is
     extended. Raises Refused if anything else is applied, or if the kernel rejects a value; values written before that
     stay until `end_hold`.
@@ -114,7 +114,7 @@ def begin_hold(
             log.settled({target: registry.get(host, target) for target in record.entries})
     for failure in failures:
         target, wanted = failure.write.target.removeprefix("file:"), failure.write.wanted
-        raise Refused(f"{target}: {wanted} refused: {failure.text}")
+        raise Refused(f"{target}: the kernel rejected '{wanted}': {failure.text}")
 
 
 def _new(
@@ -145,11 +145,11 @@ def end_hold(host: Host, source: str) -> None:
     with _undisturbed():
         outcome = restore(host, patience=_PATIENCE_S)
     for left in outcome.left:
-        raise Incomplete(f"not restored: {left.target}: {left.reason}; see `quiet restore`")
+        raise Incomplete(f"not restored: {left.target}: {left.reason}; run `quiet restore`")
 
 
 def overwritten(reader: Reader, record: AppliedState) -> Iterator[tuple[TargetState, str | None]]:
-    """Yield the written targets whose value another program has changed since, with the current value."""
+    """Yield the written targets whose value another program has changed since the write, with the current value."""
     for entry in record.entries.values():
         if entry.wanted is None or drifts(entry):
             continue

@@ -34,7 +34,7 @@ def content(reader: Reader) -> bytes | str | None:
         if not stat.S_ISREG(found.st_mode):
             return "it is not a regular file"
         if found.st_size > _LARGEST:
-            return f"it has {found.st_size:,} bytes"
+            return f"it is too large ({found.st_size:,} bytes)"
         parts = []
         while part := os.read(fd, _LARGEST):
             parts.append(part)
@@ -46,8 +46,9 @@ def content(reader: Reader) -> bytes | str | None:
 
 
 def preserve(reader: Reader) -> str:
-    """Copy a damaged journal into its directory, once per damage. Returns the path of the copy, "" if copying
-    failed.
+    """Copy a damaged journal into its directory, unless an equal copy exists.
+
+    Returns the path of the copy, "" if copying failed.
     """
     data = content(reader)
     if not isinstance(data, bytes):

@@ -122,7 +122,7 @@ def _item(row: bytes, sealed: bool) -> tuple[Item, int]:
     """
     match = _SEALED.fullmatch(row) if sealed else None
     if sealed and (match is None or zlib.crc32(match[1]) != int(match[2], 16)):
-        raise ValueError("damaged (its checksum is wrong)")
+        raise ValueError("damaged (wrong checksum)")
     try:
         item = json.loads(row)
     except (ValueError, RecursionError):

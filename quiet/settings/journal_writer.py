@@ -27,7 +27,7 @@ class StoppedHalfWay(Incomplete):
     """A value or the journal could no longer be written, and some settings have been changed."""
 
     def __init__(self, reason: str) -> None:
-        super().__init__(f"stopped halfway: {reason}; run `quiet restore`, which restores what was changed")
+        super().__init__(f"stopped halfway: {reason}; run `quiet restore` to restore the changed settings")
         self.reason = reason
 
 
@@ -58,7 +58,7 @@ class Journal:
         self._fd = -1
 
     def begin(self, reader: Reader, profile: str, source: str, cpus: CpuPartition, passing: bool) -> None:
-        """Start a journal, completely or not at all. It replaces the journal of an earlier boot."""
+        """Start a new journal atomically. It replaces the journal of an earlier boot."""
         import time
 
         sets = {

@@ -18,7 +18,7 @@ from quiet.targets import registry, value_types
 
 
 class Change(NamedTuple):
-    """A planned write. `current` and `wanted` are raw values; `current` is None if the target will be created."""
+    """A planned write. `current`: the value as the kernel prints it, None if the target will be created."""
 
     knob: str
     target: str
@@ -79,8 +79,8 @@ def make(
 ) -> Plan:
     """Compare the host with the profile and return the plan.
 
-    `settled`: the values that the kernel substituted in an earlier apply, by target; `refused`: its reasons for
-    rejections, by target. Neither is tried again.
+    `settled`: the values that the kernel substituted in an earlier apply, by target; `refused`: the reasons for its
+    rejections, by target. The plan skips these targets.
     """
     facts = facts or Facts(reader)
     changes: list[Change] = []
@@ -139,7 +139,7 @@ def _compare(
         elif item.target in refused:
             skips.append(Skipped(knob.name, item.target, refused[item.target], item.label))
         elif item.target in settled and value_types.same(kind, current, settled[item.target]):
-            skips.append(Skipped(knob.name, item.target, f"the kernel settled on {current} for {item.wanted}"))
+            skips.append(Skipped(knob.name, item.target, f"the kernel stores {current} instead of {item.wanted}"))
         elif closed and (reason := write_access.why_not(closed, reader, item.target)):
             skips.append(Skipped(knob.name, item.target, reason, item.label))
         else:

@@ -41,7 +41,7 @@ _FOREIGN = {
 
 
 class Profile(NamedTuple):
-    """A checked profile. `knobs` maps the name of a knob to one of its choices or to a number as text."""
+    """A checked profile. `knobs` maps the name of a knob to one of its choices, or to a number or list as text."""
 
     name: str
     summary: str
@@ -89,11 +89,13 @@ def load(name: str) -> Profile:
         hint = (
             "no such file"
             if own
-            else f"no such profile; bundled profiles: {known}{close}; or give the path to your own file"
+            else f"no such profile; bundled profiles: {known}{close}; or give the path of a .toml file"
         )
         raise UsageError(f"profile {name}: {hint}") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"profile {name}: {error}") from None
+    except UnicodeDecodeError:
+        raise UsageError(f"profile {name}: not a text file in UTF-8") from None
+    except OSError as error:
+        raise UsageError(f"profile {name}: {error.strerror}") from None
     _check_is_profile(text, name)
     return parse(text, os.path.abspath(path) if own else name, name)
 
@@ -117,7 +119,7 @@ def parse(text: str, source: str, label: str = "") -> Profile:
 
     label = f"profile {label or source}"
     if len(text) > _MOST:
-        raise UsageError(f"{label}: more than {_MOST >> 10} KiB; no profile is that long")
+        raise UsageError(f"{label}: longer than {_MOST >> 10} KiB, the limit for profiles")
     try:
         data = tomllib.loads(text)
     except RecursionError:
@@ -143,7 +145,7 @@ def check(data: Mapping[str, object], label: str, name: str) -> Profile:
     _check_cpus(sets, label)
     boot = _table(data, "boot", label).get("wanted", [])
     if not isinstance(boot, list) or not all(isinstance(item, str) for item in boot):
-        raise UsageError(f"{label}: key 'boot.wanted' must be a list of kernel parameters")
+        raise UsageError(f"{label}: key 'boot.wanted' must be a list of kernel parameters, such as ['nosmt']")
     return Profile(
         name=_text(data, "", "name", os.path.basename(name), label),
         summary=_text(data, "", "summary", "", label),
@@ -163,7 +165,7 @@ def _services(table: Mapping[str, object], label: str) -> dict[str, tuple[str, .
     for key in ("stop", "keep"):
         names = table.get(key, [])
         if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-            raise UsageError(f"{label}: key 'services.{key}' must be a list of unit names")
+            raise UsageError(f"{label}: key 'services.{key}' must be a list of unit names, such as ['cron.service']")
         lists[key] = tuple(names)
     try:
         services.check_names(lists["stop"], lists["keep"])
@@ -183,7 +185,9 @@ def _check_cpus(sets: Mapping[str, str], label: str) -> None:
             raise UsageError(f'{label}: key \'cpus.{key}\' lists no CPU; use "auto" or a list such as "2-3"')
     if both := found["isolated"] & found["housekeeping"]:
         names = cpulist.format(both)
-        raise UsageError(f"{label}: keys 'cpus.isolated' and 'cpus.housekeeping' both list CPU {names}")
+        raise UsageError(
+            f"{label}: keys 'cpus.isolated' and 'cpus.housekeeping' both list CPU {names}; remove it from one of them"
+        )
 
 
 def _table(data: Mapping[str, object], key: str, label: str) -> Mapping[str, object]:

@@ -30,7 +30,7 @@ from quiet.targets import registry, value_types
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The result of a restore. Every setting is restored if `conflicts` and `failures` are both empty."""
+    """The result of a restore. Every setting is restored if `conflicts`, `failures` and `damage` are all empty."""
 
     profile: str | None  # None: nothing was applied
     restored: int
@@ -60,7 +60,7 @@ class Outcome:
 def restore(host: Host, force: bool = False, keep: bool = False, patience: float = 0) -> Outcome:
     """Restore every value.
 
-    `force`: also restore values that another program has changed since; `keep`: keep such values. With a damaged
+    `force`: also restore values that another program changed after the apply; `keep`: keep such values. With a damaged
     journal, all readable values are restored; the journal is kept, with a copy next to it, until `keep` removes it.
     Waits up to `patience` seconds for another quiet process to end. Raises Refused if it does not end.
     """
@@ -86,7 +86,10 @@ def _restore_damaged(host: Host, record: AppliedState, force: bool, keep: bool) 
     damage += [Skipped("journal", target, "its original value is in a damaged line") for target in record.lost]
     # a target that is no longer readable cannot be restored
     unusable = {target for target in record.entries if not _is_usable(host, target)}
-    damage += [Skipped(record.entries.pop(target).knob, target, "not a target") for target in sorted(unusable)]
+    damage += [
+        Skipped(record.entries.pop(target).knob, target, "not a target of this version of quiet")
+        for target in sorted(unusable)
+    ]
     damage += [Skipped(e.knob, e.target, reason) for e, reason in _unexplained(host, record)]
     copy = journal_file.preserve(host)
     outcome = replace(_restore(host, record, None, force, keep), damaged=True, copy=copy)
@@ -122,7 +125,10 @@ def _ended(remove: Callable[[], str | None], outcome: Outcome) -> Outcome:
     try:
         outcome = replace(outcome, copy=remove() or "")
     except OSError as error:
-        reason = f"the journal could not be removed: {error.strerror}; every setting is restored"
+        reason = (
+            f"the journal could not be removed: {error.strerror}; every setting is restored; correct this, then run "
+            "`quiet restore` again"
+        )
         return replace(outcome, failures=(Skipped("journal", f"file:{FILE}", reason),))
     return outcome
 
@@ -137,7 +143,7 @@ def _restore(host: Host, record: AppliedState, log: Journal | None, force: bool,
     conflicts, foreign = _others(record, found)
     if record.restoring:  # this restore's own writes changed it, not another program
         conflicts, foreign = conflicts & record.conflicts, record.foreign
-    # an earlier restore restored it, and another program has changed it since: not ours
+    # targets that an earlier restore has restored and that another program has changed since then
     theirs = {
         t
         for t in record.restored & entries.keys()
@@ -221,7 +227,7 @@ def _went_away(entry: TargetState, failure: Failure) -> bool:
 
 def _failure(failure: Failure) -> str:
     if failure.write.wanted is None:
-        return f"it could not be removed: {failure.text} (does another cgroup or task use it?)"
+        return f"it could not be removed: {failure.text}; another cgroup or task may use it"
     return f"'{failure.write.wanted}' could not be written back: {failure.text}"
 
 
@@ -265,7 +271,7 @@ def _is_gone(host: Reader, entry: TargetState) -> bool:
 
 
 def _others(record: AppliedState, found: Mapping[str, str | None]) -> tuple[set[str], set[str]]:
-    """The targets that another program has changed since: those that quiet wrote, and those that it never wrote."""
+    """The targets that another program changed after the apply: those that quiet wrote, and those that it did not."""
     conflicts = {e.target for e in record.entries.values() if _is_conflict(record, e, found[e.target])}
     foreign = {
         e.target

@@ -101,7 +101,7 @@ def _put(host: Host, name: str, value: str) -> None:
 
 
 def _put_table(interface: str, wanted: list[int]) -> None:
-    # Request the driver's default table explicitly: a custom one prevents fewer channels.
+    # Request the driver's default table explicitly: a custom table prevents a lower number of channels.
     if wanted == [at % (max(wanted) + 1) for at in range(len(wanted))]:
         ethtool.set_table(interface, ())
         if ethtool.table(interface) == wanted:

@@ -83,7 +83,7 @@ def _remove(host: Host, name: str) -> None:
     folder = f"{MOUNT}/{name}"
     units = [child for child in host.names(folder) if child.endswith(_UNITS) and _populated(host, f"{folder}/{child}")]
     if units:
-        raise OSError(errno.EBUSY, f"{', '.join(units)} runs in it; stop that, then run `quiet restore` again")
+        raise OSError(errno.EBUSY, f"the slice contains {', '.join(units)}; stop it, then run `quiet restore` again")
     if host.exists(folder):
         empty_group(host, folder, MOUNT)
     with contextlib.suppress(OSError):  # systemd may not know the unit yet, or no longer knows it

@@ -43,11 +43,11 @@ def _put_many(host: Host, items: Sequence[tuple[str, str]]) -> None:
     if start:
         host.systemctl("start", *sorted([*start, *again], key=_starting))
     for name, others in needed.items():
-        raise OSError(errno.EBUSY, f"{', '.join(sorted(others))} would stop with {name}")
+        raise OSError(errno.EBUSY, f"stopping {name} would also stop {', '.join(sorted(others))}")
 
 
 def _needed(host: Host, stop: list[str]) -> dict[str, frozenset[str]]:
-    """The units to stop whose stop would also stop units that must keep running, each with those units."""
+    """The units that cannot be stopped, because units that must keep running would stop too; each with these units."""
     needed: dict[str, frozenset[str]] = {}
     users = systemd.needed_by(host, stop) if stop else {}
     while more := {
@@ -60,9 +60,7 @@ def _needed(host: Host, stop: list[str]) -> dict[str, frozenset[str]]:
 
 
 def _listened_for(host: Host, start: list[str]) -> list[str]:
-    """The running services to restart so that one of their sockets can start, which it cannot while its
-    service runs.
-    """
+    """The running services that must be restarted, because their sockets cannot start while the service runs."""
     sockets = [name for name in start if name.endswith(".socket")]
     shown = host.unit_properties(sockets, ("Triggers",)) if sockets else {}
     services = {service for each in shown.values() for service in each.get("Triggers", "").split()}

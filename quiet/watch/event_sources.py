@@ -77,7 +77,7 @@ class Pending:
         if source.lost:
             source.lost = False
             knobs = rechecked_on("task") if isinstance(source, Processes) else None
-            self.add(knobs, "more notifications than could be read", now)
+            self.add(knobs, "an overflow of notifications", now)
 
     def judge_tasks(self, facts: Facts, away: CpuSet) -> None:
         """Detect new threads that may run on the isolated CPUs, and rivals among the new threads."""

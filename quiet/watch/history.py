@@ -126,7 +126,7 @@ class HistoryWriter:
         self._fd = reader.open(f"{self.folder}/{NAME}", flags, 0o644)
         file = os.fstat(self._fd)
         if not stat.S_ISREG(file.st_mode) or file.st_nlink > 1:
-            raise OSError(errno.EINVAL, "not a file of our own", f"{self.folder}/{NAME}")
+            raise OSError(errno.EINVAL, "not a regular file with a single link", f"{self.folder}/{NAME}")
         if file.st_uid == os.geteuid():
             os.fchmod(self._fd, 0o644)  # regardless of the umask: every user may read it
         size = file.st_size

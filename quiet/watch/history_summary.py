@@ -27,7 +27,7 @@ _LATEST = 1e11  # latest time, in seconds since the epoch, that can be shown as 
 class CauseHistory:
     """A cause of interruptions.
 
-    Times are whole minutes in seconds since the epoch; `busiest`: with most interruptions.
+    Times are whole minutes in seconds since the epoch; `busiest`: the minute with the most interruptions.
     """
 
     cause: str
@@ -44,7 +44,7 @@ class CauseHistory:
 class History:
     """A summary of the history since a given time, for one CPU, or for all (`cpu` None).
 
-    `watched_s`: how long the CPUs were watched; `expected`: interruptions by the scheduler tick, by cause; `damaged`:
+    `watched_s`: the watched time in seconds; `expected`: interruptions by the scheduler tick, by cause; `damaged`:
     the number of unreadable lines.
     """
 
@@ -75,7 +75,7 @@ class _Line:
 
 
 def since(text: str, now: float | None = None) -> float:
-    """Parse a time of `--since`: "8h", "30min", "22:00" (the last one), or a date with or without a time. Raises
+    """Parse a time of `--since`: "8h", "30min", "22:00" (the most recent), or a date with or without a time. Raises
     UsageError.
 
     Returns seconds since the epoch.
@@ -89,7 +89,7 @@ def since(text: str, now: float | None = None) -> float:
             then = datetime.fromtimestamp(now).replace(hour=hour, minute=minute, second=0, microsecond=0)
             return (then if then.timestamp() <= now else then - timedelta(days=1)).timestamp()
         return datetime.fromisoformat(text).timestamp()
-    raise UsageError(f"--since {text!r}: write 8h, 30min, 22:00 or 2026-01-31T22:00")
+    raise UsageError(f"--since {text!r}: not a time; write a time such as 8h, 30min, 22:00 or 2026-01-31T22:00")
 
 
 def summarize(reader: Reader, folder: str, begin: float | None, cpu: int | None) -> History:
@@ -151,7 +151,7 @@ def _lines(reader: Reader, folder: str) -> Iterator[_Line | None]:
         yield from (_line(data) for data in lines if data.strip())
     if not found:
         raise UsageError(
-            f"there is no history in {folder}; `quiet watch` keeps one there if it has permission (--store DIR)"
+            f"there is no history in {folder}; `quiet watch` records one in /var/lib/quiet (as root) or in --store DIR"
         )
 
 

@@ -143,7 +143,7 @@ class Monitor:
         try:
             self._history.add(unexpected, expected)
         except OSError as error:
-            self._note("history", f"history: {self._history.folder}: {error.strerror}; it is written once possible")
+            self._note("history", f"history: {self._history.folder}: {error.strerror}; writing is retried")
         else:
             self._over("history", "history: writing works again")
 

@@ -6,7 +6,7 @@ import resource
 
 SHARE = 0.0005  # share of one CPU for full checks without a notification
 COUNTS_SHARE = 0.0004  # share for checking counters only; the rest of SHARE is for wake-ups
-BUSY_SHARE = 0.2  # share of one CPU while notifications keep arriving, after a burst of this many seconds of CPU time:
+BUSY_SHARE = 0.2  # share of one CPU while notifications keep arriving, after BURST_S seconds of CPU time
 BURST_S = 5.0
 SOON_SHARE = 0.01  # share of one CPU for full checks after notifications of devices
 TASKS_SHARE = 0.02  # share of one CPU for checking new threads

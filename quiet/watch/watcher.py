@@ -23,7 +23,10 @@ from quiet.watch.rate_limit import SETTLE_S, RateLimit, spent
 from quiet.watch.textfile import WatchState
 from quiet.watch.watched_files import CPUS
 
-_WAITING = "another quiet is running, or was killed midway; waiting until it ends"
+_WAITING = (
+    "an apply or a restore is in progress, or was killed; checks wait until it is complete (after a kill: run "
+    "`quiet restore`)"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +217,9 @@ class Watcher:
         for target, change in drifts.items():
             if target in still or target in reasons:
                 self._report(
-                    WatchEvent(events.REFUSED, change, text=reasons.get(target, "it did not take the wanted value"))
+                    WatchEvent(
+                        events.REFUSED, change, text=reasons.get(target, "the setting did not keep the wanted value")
+                    )
                 )
             else:
                 self._report(WatchEvent(events.REPAIRED, change))
@@ -242,7 +247,7 @@ class Watcher:
             if self.monitor:
                 self.monitor.start(state.cpus.isolated)
         if self._halted and not halted:
-            self._pending.add(None, "another quiet ended", time.monotonic())
+            self._pending.add(None, "the end of an apply or a restore", time.monotonic())
             self._pending.renew = True
         if halted and not self._halted:
             self._report(WatchEvent(events.NOTE, text=_WAITING))

@@ -16,8 +16,8 @@ from quiet.noise.names import SOFTIRQ_LINE
 from quiet.settings.plan import Plan
 from quiet.settings.profile import Profile
 
-# These knobs move interruptions to other CPUs, so they help a command on the isolated CPUs even if the plan contains no
-# change of them.
+# These knobs move interruptions to other CPUs, so they help a command on the isolated CPUs even if the plan contains
+# none of their changes.
 _PLACING = frozenset({"cpuset", "tasks", "irq", "workqueue"})
 _KSOFTIRQD = re.compile(r"task ksoftirqd/\d+ ")
 

@@ -1,5 +1,4 @@
-"""Run a command transparently: its files, terminal, signals and exit code are those of the caller. Under sudo or doas
-it is the calling user's.
+"""Run a command transparently: with the caller's files, terminal and signals, and under sudo or doas as the caller.
 
 The command stays in this process group, so signals of the terminal reach it directly; signals sent to this process are
 forwarded. siginfo distinguishes the two: the kernel sends the terminal's signals.
@@ -113,7 +112,7 @@ class Command:
         while os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
             stop_with(self.pid)
             came = signal.sigtimedwait(self._taken, max(due - time.monotonic(), 0))
-            # stopped for longer than that, Python returns the contents of uninitialized memory
+            # if this process was stopped for longer than the timeout, Python returns uninitialized memory
             if came is None or came.si_signo not in self._taken:
                 tick()
                 due = time.monotonic() + every_s

@@ -99,7 +99,8 @@ def row(situation: Situation, count: int) -> str:
 def main() -> None:
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 400
     print(f"{count} screenings of {KNOBS} knobs in each situation; all but the applications in %")
-    print("| situation | at most | applications | all | false | all, at most 1 false | profile | A/B holds 0 |")
+    print("| situation | applications, at most | applications, mean | all | false |", end="")
+    print(" all, at most 1 false | profile | interval holds 0 |")
     print("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
     for situation in SITUATIONS:
         print(row(situation, count), flush=True)

@@ -129,11 +129,14 @@ class Effect:
 
 
 EFFECTS = (
-    Effect("shift: random order itself", lambda place, before, random: np.full(place.shape, float(random))),
-    Effect("position: first place", lambda place, before, random: (place == 0).astype(float)),
-    Effect("position: linear, first to last", lambda place, before, random: place / (TESTS - 1)),
-    Effect("predecessor: that of the fixed order", lambda place, before, random: (before == WATCHED - 1).astype(float)),
-    Effect("predecessor: another one", lambda place, before, random: (before == WATCHED + 2).astype(float)),
+    Effect("shift: all values in random order", lambda place, before, random: np.full(place.shape, float(random))),
+    Effect("position: first position", lambda place, before, random: (place == 0).astype(float)),
+    Effect("position: linear from first to last", lambda place, before, random: place / (TESTS - 1)),
+    Effect(
+        "predecessor: the predecessor in the fixed order",
+        lambda place, before, random: (before == WATCHED - 1).astype(float),
+    ),
+    Effect("predecessor: another test", lambda place, before, random: (before == WATCHED + 2).astype(float)),
 )
 
 
@@ -176,7 +179,7 @@ def main() -> None:
             cells = [f"{each[0, at]:.1f} ({each[1, at]:.1f})" for each in columns]
             print(f"| {name} | {tests} | " + " | ".join(cells) + " |", flush=True)
     print(f"\nChance in % to find an effect in one of {TESTS} tests, {studies // 5:,} studies; n runs of each order\n")
-    print("| effect | size in sd | n | plain test (chi-squared) | plain test (ours) | position | predecessor |")
+    print("| effect | size in sd | n | plain test (chi-squared) | plain test (permutation) | position | predecessor |")
     print("| --- | ---: | ---: | ---: | ---: | ---: | ---: |", flush=True)
     for effect in EFFECTS:
         for size in (0.5, 1.0, 2.0):

@@ -111,4 +111,4 @@ def test_measuring_commands_report_the_missing_compiled_modules(installed: Path)
     for words in (("cbench", "run", "hash"), ("quiet", "noise", "--cpus", "0", "--duration", "0.1")):
         done = run(installed, "-m", *words)
         assert (done.returncode, done.stdout) == (2, "")
-        assert "this needs the compiled modules" in done.stderr
+        assert "this command needs the compiled modules" in done.stderr

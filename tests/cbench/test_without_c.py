@@ -78,5 +78,5 @@ def test_a_screening_experiment_is_analyzed_and_reported(tmp_path: Path) -> None
 def test_measuring_commands_end_with_one_line_that_names_the_package_to_install(arguments: list[str]) -> None:
     done = without_c(*arguments)
     assert (done.returncode, done.stdout) == (2, "")
-    needed = "this needs the compiled modules, which are missing; run `pip install .`"
+    needed = "this command needs the compiled modules, which are missing; run `pip install .` in the source tree"
     assert done.stderr == f"cbench: error: {needed}\n"

@@ -1,10 +1,10 @@
-"""`make error-rates`: every rate that the docs state of verdicts, in simulated studies through the command line.
+"""Measure every error rate and power that the docs state, in simulated studies (`make error-rates`).
 
     python -m tests.error_rates [--studies N] [--only WORD] [--docs FILE]
 
-Runs on all processors, prints a line for each rate as it is known, writes the tables between the marks of FILE
-(docs/error-rates.md; with --only, rates that are not measured keep their rows), and exits with 1 where a stated bound
-does not hold. All seeds are fixed. A further part is a module in this directory with a tuple RATES, added to PARTS.
+Runs on all processors, prints a line for each measured rate, writes the tables between the marks of FILE
+(docs/error-rates.md; with --only, rates that are not measured keep their rows), and exits with 1 if a stated bound does
+not hold. All seeds are fixed. To add a part, write a module with a tuple RATES in this directory and add it to PARTS.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def rates() -> tuple[Rate, ...]:
 
 
 def chunk(key: str, numbers: range) -> int:
-    """In a process of its own: how often it was said in these studies."""
+    """The number of these studies in which the event of the rate occurs; runs in a worker process."""
     rate = next(each for each in rates() if each.key == key)
     said = 0
     for number in numbers:
@@ -60,7 +60,7 @@ def measured(chosen: list[Rate], studies: int) -> list[MeasuredRate]:
 
 
 def row(made: MeasuredRate) -> str:
-    """As a line of Markdown."""
+    """The rate as a row of a Markdown table."""
     rate = made.rate
     stated = f"at most {rate.high:g}" if not rate.low else f"at least {rate.low:g}"
     stated = f"{rate.low:g} to {rate.high:g}" if rate.low and rate.high < 100 else stated
@@ -68,7 +68,7 @@ def row(made: MeasuredRate) -> str:
 
 
 def written(text: str) -> dict[str, str]:
-    """The rows that tables have, by the keys of their rates."""
+    """The rows of the tables, by the keys of their rates."""
     rows, title = {}, ""
     for line in text.splitlines():
         title = line.removeprefix("### ") if line.startswith("### ") else title
@@ -78,14 +78,14 @@ def written(text: str) -> dict[str, str]:
 
 
 def tables(rows: dict[str, str]) -> str:
-    """As Markdown, in the order of the rates."""
+    """The tables as Markdown, in the order of the rates."""
     lines = []
     for title, group in groupby((rate for rate in rates() if rate.key in rows), key=lambda rate: rate.table):
         lines += [
             "",
             f"### {title}",
             "",
-            "| situation | rate in % | stated | studies |",
+            "| situation | rate in % | stated bound in % | studies |",
             "| --- | ---: | ---: | ---: |",
         ]
         lines += [rows[rate.key] for rate in group]
@@ -93,7 +93,9 @@ def tables(rows: dict[str, str]) -> str:
 
 
 def write(path: Path, found: list[MeasuredRate]) -> None:
-    """Rates that were not measured in this run keep their rows; of those that are no more, none is left."""
+    """Write the tables to the file. Rates that were not measured in this run keep their rows; rates that no longer
+    exist lose them.
+    """
     before, _, rest = path.read_text().partition(BEGIN)
     kept, _, after = rest.partition(END)
     rows = written(kept) | {made.rate.key: row(made) for made in found}
@@ -102,9 +104,9 @@ def write(path: Path, found: list[MeasuredRate]) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--studies", type=int, default=1000)
-    parser.add_argument("--only", default="", help="the rates with this text in their name")
-    parser.add_argument("--docs", type=Path, help="where to write the tables")
+    parser.add_argument("--studies", type=int, default=1000, help="number of simulated studies per rate")
+    parser.add_argument("--only", default="", help="measure only the rates whose name contains this text")
+    parser.add_argument("--docs", type=Path, help="write the tables to this file")
     options = parser.parse_args()
     start = time.monotonic()
     found = measured([rate for rate in rates() if options.only in rate.key], options.studies)

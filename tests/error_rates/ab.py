@@ -14,7 +14,7 @@ ONE = log1p(0.01)
 
 
 def study(simulated: Simulated, said: Callable[[BlockAnalysis], bool]) -> Study:
-    """Of this kind of comparison."""
+    """A study that analyzes one simulated comparison and judges it by `said`."""
 
     def one(number: int, folder: Path) -> bool:
         return said(simulated.analysis(number))
@@ -48,36 +48,45 @@ def second_named(analysis: BlockAnalysis) -> bool:
 
 
 def follower_named(analysis: BlockAnalysis) -> bool:
-    """Whether what runs after arm 2 is named."""
+    """Whether the effect on the runs after arm 2 is named."""
     return analysis.predecessor is not None and analysis.predecessor.named and analysis.predecessor.at == 2
 
 
-NULL = "`cbench ab`: any arm called faster or slower, though all are the same program"
-INTERVAL = "`cbench ab`: the interval of any arm excludes 0, though all are the same program"
+NULL = "`cbench ab`: any arm reported as faster or slower although all are the same program"
+INTERVAL = "`cbench ab`: the interval of any arm excludes 0 although all are the same program"
 ORDER = "`cbench ab`: position and predecessor"
-POWER = "`cbench ab`: a difference of 1 % is found at a noise of 1 % per run"
+POWER = "`cbench ab`: detected differences of 1 % at a noise of 1 % per run"
 
 ALIKE: dict[str, Simulated] = {
-    "until 1 % can be found": Simulated(),
+    "until 1 % can be detected": Simulated(),
     "12 blocks": Simulated(blocks=12),
-    "until 1 % can be found, 4 other arms": Simulated(arms=6, budget=100),
+    "until 1 % can be detected, 4 other arms": Simulated(arms=6, budget=100),
     "heavy tails (Student's t, 2 degrees of freedom)": Simulated(noise=heavy_tailed),
     "skewed (lognormal)": Simulated(noise=skewed),
     "the host drifts by 1 % from run to run": Simulated(drift=0.01),
     "the second position is 3 % slower": Simulated(second=0.03),
     "6 layouts that differ by 3 %, 60 blocks": Simulated(layouts=6, layout=0.03, blocks=60),
-    "12 layouts that differ by 3 %, a block each": Simulated(layouts=12, layout=0.03, blocks=12),
+    "12 layouts that differ by 3 %, one block each": Simulated(layouts=12, layout=0.03, blocks=12),
 }
 
 RATES: tuple[Rate, ...] = (
     *(Rate(NULL, name, study(each, claims), 0, 5) for name, each in ALIKE.items()),
-    Rate(NULL, "what runs after one arm is 3 % slower", study(Simulated(after_b=0.03), claims), 0, 5),
+    Rate(NULL, "runs after one arm are 3 % slower", study(Simulated(after_b=0.03), claims), 0, 5),
     Rate(NULL, "A' and the other arm are 2 % slower than A", study(Simulated(b=0.02, copy=0.02), claims), 0, 5),
     *(Rate(INTERVAL, name, study(each, unlike_a), 0, 6) for name, each in ALIKE.items()),
-    Rate(ORDER, "any effect named, though there is none, 24 blocks", study(Simulated(blocks=24), order_named), 0, 5),
-    Rate(ORDER, "second position 3 % slower", study(Simulated(second=0.03, blocks=24), second_named), 95),
-    Rate(ORDER, "after one arm 3 % slower", study(Simulated(after_b=0.03, blocks=48), follower_named), 95),
+    Rate(
+        ORDER, "any effect reported although there is none, 24 blocks", study(Simulated(blocks=24), order_named), 0, 5
+    ),
+    Rate(
+        ORDER, "the second position is 3 % slower: reported", study(Simulated(second=0.03, blocks=24), second_named), 95
+    ),
+    Rate(
+        ORDER,
+        "runs after one arm are 3 % slower: reported",
+        study(Simulated(after_b=0.03, blocks=48), follower_named),
+        95,
+    ),
     Rate(POWER, "2 arms", study(Simulated(b=ONE), slower), 75),
-    Rate(POWER, "2 arms, second position 3 % slower", study(Simulated(b=ONE, second=0.03), slower), 75),
+    Rate(POWER, "2 arms, the second position is 3 % slower", study(Simulated(b=ONE, second=0.03), slower), 75),
     Rate(POWER, "5 arms", study(Simulated(b=ONE, arms=6), slower), 75),
 )

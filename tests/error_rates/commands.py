@@ -1,4 +1,4 @@
-"""Runs a command of cbench in this process, as the command line would, and returns its JSON and its exit code."""
+"""Run a command of cbench in this process, and return its JSON and its exit code."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from cbench.cli import app
 
 @cache
 def _command() -> Any:
-    """Built once: that takes ten times as long as most simulated studies."""
+    """The command line, built once, because building it takes ten times as long as most simulated studies."""
     return get_command(app)
 
 
 def said(*arguments: str) -> tuple[Any, int]:
-    """Its output with --json. AssertionError if there is none."""
+    """The command's output with --json and its exit code. Raises AssertionError if there is no output."""
     with redirect_stdout(StringIO()) as printed, redirect_stderr(StringIO()):
         code = 0
         try:

@@ -17,10 +17,11 @@ DIFFER = ("lower", "higher")
 
 @dataclass(frozen=True)
 class Suite:
-    """Two files of a suite, as pyperf writes them: each process has a level of its own (sd 1 %), its trials lie close.
+    """Two files of a suite, as pyperf writes them: each process draws its own level (sd 1 %), around which its trials
+    vary little.
 
-    faster: the share by which B's first benchmark is faster, slower: by which all of B are slower. layouts: each
-    process draws one of two constant values instead.
+    `faster`: the share by which B's first benchmark is faster; `slower`: the share by which all benchmarks of B are
+    slower. `layouts`: each process draws one of two constant values instead.
     """
 
     benchmarks: int = 1
@@ -74,22 +75,28 @@ class Suite:
         return lambda number, folder: self.compared(number, folder, *options)[1] == 1
 
 
-NULL = "`cbench compare`: any benchmark called faster or slower, though none is"
-SAME = "`cbench compare --threshold`: any benchmark called the same, though all differ by the threshold"
-GATE = "`cbench compare`: the gate fails (exit 1), though nothing is slower"
-POWER = "`cbench compare`: a faster benchmark is found"
+NULL = "`cbench compare`: any benchmark reported as faster or slower although none is"
+SAME = "`cbench compare --threshold`: any benchmark reported as the same although all differ by the threshold"
+GATE = "`cbench compare`: exit code 1 although nothing is slower"
+POWER = "`cbench compare`: detected speedups"
 
 RATES: tuple[Rate, ...] = (
     Rate(NULL, "1 benchmark, 8 and 8 processes", Suite().differs(), 3.5, 6),
     Rate(NULL, "30 benchmarks, 8 and 8 processes", Suite(30).differs(), 0, 5),
     Rate(NULL, "30 benchmarks, 20 and 20 processes", Suite(30, 20, 20).differs(), 0, 5),
     Rate(NULL, "1 benchmark, 4 and 4 processes", Suite(1, 4, 4).differs(), 0, 5),
-    Rate(NULL, "1 and 1 process", Suite(1, 1, 1).differs(), 0, 0),
-    Rate(NULL, "20 processes and 1", Suite(1, 20, 1).differs(), 0, 5),
-    Rate(NULL, "two layouts drawn by each process, 1 and 1 process", Suite(1, 1, 1, layouts=True).differs(), 0, 0),
-    Rate(NULL, "two layouts drawn by each process, 4 and 4 processes", Suite(1, 4, 4, layouts=True).differs(), 0, 5),
+    Rate(NULL, "1 and 1 processes", Suite(1, 1, 1).differs(), 0, 0),
+    Rate(NULL, "20 and 1 processes", Suite(1, 20, 1).differs(), 0, 5),
+    Rate(
+        NULL, "each process draws one of two layouts, 1 and 1 processes", Suite(1, 1, 1, layouts=True).differs(), 0, 0
+    ),
+    Rate(
+        NULL, "each process draws one of two layouts, 4 and 4 processes", Suite(1, 4, 4, layouts=True).differs(), 0, 5
+    ),
     Rate(GATE, "20 benchmarks, 10 and 10 processes", Suite(20, 10, 10).fails(), 0, 2.5),
-    Rate(GATE, "the same, --threshold 1%", Suite(20, 10, 10).fails("--threshold", "1%"), 0, 2.5),
+    Rate(
+        GATE, "20 benchmarks, 10 and 10 processes, --threshold 1%", Suite(20, 10, 10).fails("--threshold", "1%"), 0, 2.5
+    ),
     Rate(SAME, "1 benchmark, 3 % slower, --threshold 3%", Suite(1, 10, 10, slower=0.03).claimed("3%", "same"), 0, 5),
     Rate(
         SAME,
@@ -99,10 +106,15 @@ RATES: tuple[Rate, ...] = (
     ),
     Rate(
         POWER,
-        "of 20 benchmarks 1 is 5 % faster and is shown as faster, --threshold 3%, 10 and 10 processes",
+        "1 of 20 benchmarks 5 % faster, --threshold 3%, 10 and 10 processes",
         Suite(20, 10, 10, 0.05).claimed("3%", "faster"),
         *(95, 100),
     ),
     Rate(POWER, "2 % faster (2 sd of the processes), 8 and 8 processes", Suite(faster=0.02).differs(True), 90),
-    Rate(POWER, "the same, 1 of 30 benchmarks, 20 and 20 processes", Suite(30, 20, 20, 0.02).differs(True), 95),
+    Rate(
+        POWER,
+        "1 of 30 benchmarks 2 % faster (2 sd of the processes), 20 and 20 processes",
+        Suite(30, 20, 20, 0.02).differs(True),
+        95,
+    ),
 )

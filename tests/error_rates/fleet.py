@@ -15,12 +15,12 @@ HEAD = "test,order,run,position,value,host"
 
 @dataclass(frozen=True)
 class SimulatedFleet:
-    """A study of one test on `hosts`: `runs` on each, paired in time or (`drawn`) in any order; values are 100 and
-    noise, in its deviations.
+    """A study of one test on `hosts`: `runs` on each, paired in time or (`drawn`) in any order. A value is 100 plus
+    noise with a standard deviation of 1.
 
-    unlike: deviation of the hosts' levels, in deviations of the noise. skew: the share of random runs rises with the
-    host's level, as where slow hosts did not finish. shift: added in random order; by: its deviation over hosts; away:
-    added to the level of the last host. spread: of the noise on each second host.
+    `unlike`: standard deviation of the hosts' levels. `skew`: the share of random runs rises with the host's level, as
+    if slow hosts did not finish. `shift`: added in random order; `by`: the standard deviation of the shift over hosts;
+    `away`: added to the level of the last host. `spread`: the standard deviation of the noise on every second host.
     """
 
     hosts: int
@@ -58,7 +58,7 @@ class SimulatedFleet:
         return said("order", "analyze", str(path), *options)
 
     def finds(self, family: str = "orders", *options: str) -> Study:
-        """Whether the verdict names something of this family."""
+        """Whether the verdict names a claim of this family."""
 
         def study(number: int, folder: Path) -> bool:
             claims: list[dict[str, object]] = self.analyzed(number, folder, *options)[0]["claims"]  # type: ignore[assignment]
@@ -75,8 +75,8 @@ class SimulatedFleet:
         return lambda number, folder: self.analyzed(number, folder)[1] == 1
 
 
-FALSE = "`cbench order analyze`, several unlike hosts: false alarms without any effect"
-POWER = "`cbench order analyze`, several unlike hosts: effects that are found"
+FALSE = "`cbench order analyze`, several hosts that differ: false alarms without any effect"
+POWER = "`cbench order analyze`, several hosts that differ: detected effects"
 SIZES = (2, 5, 20, 200)
 
 
@@ -103,41 +103,41 @@ RATES: tuple[Rate, ...] = (
     *(
         Rate(
             FALSE,
-            f"the same {n} hosts, pooled ranks",
+            f"{n} hosts, {_runs(n)} runs each, more random runs on slow hosts, pooled ranks",
             SimulatedFleet(n, _runs(n), skew=True).pooled(),
             50 if n > 2 else 30,
             100,
         )
         for n in SIZES
     ),
-    Rate(FALSE, "20 hosts: hosts said to differ in the effect", SimulatedFleet(20).finds("interaction"), 0, 5),
-    Rate(FALSE, "20 hosts: a host said to be unlike the others", SimulatedFleet(20).finds("unlike"), 0, 5),
+    Rate(FALSE, "20 hosts: hosts reported to differ in the effect", SimulatedFleet(20).finds("interaction"), 0, 5),
+    Rate(FALSE, "20 hosts: a host reported to be unlike the others", SimulatedFleet(20).finds("unlike"), 0, 5),
     *(
         Rate(POWER, f"shift of 1 sd, {n} hosts, 20 runs each", SimulatedFleet(n, shift=1, spread=1).finds(), low, 100)
         for n, low in ((2, 40), (5, 90), (20, 99))
     ),
     Rate(
         POWER,
-        "the same 5 hosts, runs in any order",
+        "shift of 1 sd, 5 hosts, 20 runs each, runs in any order",
         SimulatedFleet(5, shift=1, spread=1, drawn=True).finds(),
         90,
     ),
     Rate(
         POWER,
-        "the same, pooled ranks",
+        "shift of 1 sd, 5 hosts, 20 runs each, runs in any order, pooled ranks",
         SimulatedFleet(5, shift=1, spread=1, drawn=True).pooled(),
         0,
         50,
     ),
     Rate(
         POWER,
-        "the effect differs between 5 hosts by 2 sd: interaction",
+        "the effect differs between 5 hosts by 2 sd: interaction reported",
         SimulatedFleet(5, by=2, spread=1).finds("interaction"),
         80,
     ),
     Rate(
         POWER,
-        "one of 20 hosts 8 host deviations away: unlike",
+        "one of 20 hosts 8 sd of the host levels away: reported as unlike",
         SimulatedFleet(20, unlike=1, away=8, spread=1).finds("unlike"),
         90,
     ),

@@ -22,16 +22,16 @@ ONE_DIGIT: Draw = lambda draw, n: np.asarray(draw.normal(size=n).round(1), dtype
 FIVE: Draw = lambda draw, n: draw.choice(5, size=n, p=(0.1, 0.2, 0.4, 0.2, 0.1)).astype(float)  # noqa: E731
 TWO: Draw = lambda draw, n: draw.integers(0, 2, size=n).astype(float)  # noqa: E731
 RARE: Draw = lambda draw, n: 10.0 * (draw.random(n) < 0.05)  # noqa: E731
-"""A coarse clock: all values are alike, but for rare slow trials."""
+"""A coarse clock: all values are equal, except for rare slow trials."""
 
 
 @dataclass(frozen=True)
 class Simulated:
-    """A study: `fixed` and `random` runs of `tests`, interleaved or not; values are 100 and noise, in its deviations.
+    """A study: `fixed` and `random` runs of `tests`, interleaved or not. A value is 100 plus noise from `draw`.
 
-    walk: deviations that the host drifts at random from run to run; ramp: over the whole study. spread: of random runs.
-    shift, place, after: added to the first test in random order, at the first position, after the second test. bare:
-    without run and position.
+    `walk`: standard deviation of the host's random drift from run to run; `ramp`: steady drift over the whole study.
+    `spread`: the factor on the noise of random runs. `shift`, `place`, `after`: added to the first test in random
+    order, at the first position, and after the second test. `bare`: omit the columns run and position.
     """
 
     draw: Draw = NORMAL
@@ -48,7 +48,7 @@ class Simulated:
     bare: bool = False
 
     def kinds(self, draw: np.random.Generator) -> list[bool]:
-        """Of each run in time, whether its order is random."""
+        """Whether the order of each run is random, in chronological order."""
         runs = [False] * self.fixed + [True] * self.random
         if self.design == "blocked":
             return runs
@@ -85,11 +85,11 @@ class Simulated:
         return lambda number, folder: self.analyzed(number, folder, *options)[1] == 1
 
     def claims(self) -> Study:
-        """Whether anything at all is claimed at the study's alpha."""
+        """Whether any claim is made at the study's alpha."""
         return lambda number, folder: any(each["named"] for each in self.analyzed(number, folder)[0]["claims"])  # type: ignore[attr-defined]
 
     def finds(self, family: str, *options: str) -> Study:
-        """Whether the verdict names something of this family."""
+        """Whether the verdict names a claim of this family."""
 
         def study(number: int, folder: Path) -> bool:
             claims: list[dict[str, object]] = self.analyzed(number, folder, *options)[0]["claims"]  # type: ignore[assignment]
@@ -103,9 +103,9 @@ class Simulated:
 
 
 NULL = "`cbench order analyze`: false alarms (exit 1 without any effect)"
-SAID = "`cbench order analyze`: any sentence claimed without any effect"
+SAID = "`cbench order analyze`: any claim without any effect"
 DRIFT = "`cbench order analyze`: on a drifting host"
-POWER = "`cbench order analyze`: effects that are found"
+POWER = "`cbench order analyze`: detected effects"
 
 NULLS: dict[str, Simulated] = {
     "normal, 1 test, 30 + 30 runs": Simulated(),
@@ -123,9 +123,13 @@ NULLS: dict[str, Simulated] = {
 }
 SPREADS: dict[str, Simulated] = {
     "random order with 3 times the spread, 20 + 20 values": Simulated(fixed=20, random=20, spread=3, bare=True),
-    "the same, 40 + 10 values": Simulated(fixed=40, random=10, spread=3, design="drawn", bare=True),
-    "10 times the spread, 40 + 10 values": Simulated(fixed=40, random=10, spread=10, design="drawn", bare=True),
-    "3 times the spread, 30 pairs of runs": Simulated(spread=3),
+    "random order with 3 times the spread, 40 + 10 values": Simulated(
+        fixed=40, random=10, spread=3, design="drawn", bare=True
+    ),
+    "random order with 10 times the spread, 40 + 10 values": Simulated(
+        fixed=40, random=10, spread=10, design="drawn", bare=True
+    ),
+    "random order with 3 times the spread, 30 pairs of runs": Simulated(spread=3),
 }
 
 RATES: tuple[Rate, ...] = (
@@ -134,7 +138,7 @@ RATES: tuple[Rate, ...] = (
     Rate(SAID, "normal, 5 tests, 2 + 1 runs", Simulated(tests=5, fixed=2, random=1).claims(), 0, 5),
     *(
         Rate(
-            "`cbench order analyze`: a difference of location claimed where only the spread differs",
+            "`cbench order analyze`: a difference in location claimed although only the spread differs",
             name,
             each.finds("orders"),
             0,
@@ -166,7 +170,7 @@ RATES: tuple[Rate, ...] = (
     ),
     Rate(
         DRIFT,
-        "the same, --unpaired",
+        "shift of 0.5 sd, random walk of 0.3 sd per run, 100 + 100 runs, --unpaired",
         Simulated(walk=0.3, fixed=100, random=100, shift=0.5).finds("orders", "--unpaired"),
         0,
         60,

@@ -1,4 +1,4 @@
-"""One stated rate: how often something is said in simulated studies, and between which bounds that must lie."""
+"""Define a stated rate: the share of simulated studies with a certain verdict, and the bounds of this share."""
 
 from __future__ import annotations
 
@@ -8,14 +8,16 @@ from math import sqrt
 from pathlib import Path
 
 Study = Callable[[int, Path], bool]
-"""Simulates the study with this number in an empty directory; whether the thing was said. The same number, the same
-study."""
+"""Simulates the study with this number in an empty directory, and returns whether the verdict occurred. Equal numbers
+give equal studies.
+"""
 
 
 @dataclass(frozen=True)
 class Rate:
-    """`table`: the heading under which the docs have it; `low`, `high`: bounds in %, which the simulation may miss by
-    CHANCE of its standard errors; `weight`: the share of the wanted studies that are made, for slow ones.
+    """A stated rate. `table`: the heading of its table in the docs; `low`, `high`: bounds in %, which the simulation
+    may miss by CHANCE standard errors; `weight`: the share of the requested studies that are simulated, below 1 for
+    slow studies.
     """
 
     table: str
@@ -35,7 +37,7 @@ CHANCE = 3.0
 
 @dataclass(frozen=True)
 class MeasuredRate:
-    """A rate in `studies` simulated ones."""
+    """A measured rate: the verdict occurred in `said` of `studies` simulated studies."""
 
     rate: Rate
     said: int

@@ -28,11 +28,11 @@ NOISE: dict[str, Callable[[np.random.Generator], float]] = {
     "two modes": lambda draw: float(draw.normal() + 10 * (draw.random() < 0.2)),
 }
 CELLS = tuple(product((0, 1), (0, 1), (0, 1)))
-FALSE, POWER = "screen: something matters, where nothing does", "screen: what was planted is found"
+FALSE, POWER = "`cbench screen`: any effect reported although there is none", "`cbench screen`: detected effects"
 
 
 def study(make: Make, said: Said) -> Study:
-    """Without the intervals of treatments' means, which nothing that is counted here looks at."""
+    """A study without the intervals of the treatments' means, on which no counted verdict depends."""
 
     def simulated(number: int, folder: Path) -> bool:
         rows = make(np.random.default_rng([number, 1855]))
@@ -43,7 +43,7 @@ def study(make: Make, said: Said) -> Study:
 
 
 def cube(kind: str, iterations: int, effect: float = 0.0, failed: float = 0.0) -> Make:
-    """Two levels of a, b and c, on a host that wanders by one deviation from iteration to iteration."""
+    """Two levels of a, b and c, on a host that drifts at random by one standard deviation per iteration."""
 
     def make(draw: np.random.Generator) -> Rows:
         rows: Rows = []
@@ -61,7 +61,7 @@ def cube(kind: str, iterations: int, effect: float = 0.0, failed: float = 0.0) -
 
 
 def by_value(kind: str) -> Make:
-    """A table without iterations, its rows sorted by value."""
+    """A table without iterations and with rows sorted by value."""
 
     def make(draw: np.random.Generator) -> Rows:
         rows = [{"a": a, "b": b, "value": NOISE[kind](draw)} for a, b in product((0, 1), (0, 1)) for _ in range(20)]
@@ -108,9 +108,9 @@ RATES = (
     *(null(f"no iterations, rows sorted by value, {kind}", by_value(kind)) for kind in NOISE),
     null("12 iterations, a tenth of the trials failed", cube("log-normal", 12, failed=0.1)),
     null("hard factor, boots of 3 sd", boots),
-    null("hard factor, boots of 3 sd: its boxes are named", boots, boxes),
+    null("hard factor, boots of 3 sd: agreement of its block plot reported", boots, boxes),
     found("4 iterations, 1.25 sd, normal", cube("normal", 4, 1.25)),
     found("12 iterations, 0.8 sd, log-normal", cube("log-normal", 12, 0.8)),
-    found("12 iterations, a tenth failed, 0.8 sd", cube("log-normal", 12, 0.8, 0.1)),
+    found("12 iterations, a tenth of the trials failed, 0.8 sd", cube("log-normal", 12, 0.8, 0.1)),
 )
-"""Of `make error-rates`."""
+"""The rates that `make error-rates` measures."""

@@ -1,7 +1,7 @@
 """Write docs/verdict-sentences.md: the first line of 40 simulated studies' verdicts beside the true effects.
 
-`make verdict-sentences`. Each row is a study of the situations that `make error-rates` counts, with the first of its
-numbers: no study is chosen by its verdict.
+`make verdict-sentences`. Each row is the first simulated study of a situation that `make error-rates` counts, so no
+study is selected by its verdict.
 """
 
 from __future__ import annotations
@@ -24,19 +24,20 @@ TARGET = CHECKOUT / "docs" / "verdict-sentences.md"
 NUMBER = 0
 HEAD = """# Verdicts of simulated studies
 
-The first line of each command's verdict on a simulated study, beside the planted effects. Written by
-`make verdict-sentences`; the studies are the first ones of the situations that [error-rates.md](error-rates.md)
-counts, not chosen by their verdicts. In `order` values are 100 and noise with a standard deviation (sd) of 1.
+The table gives the first line of a command's verdict on a simulated study, beside the planted effects. `make
+verdict-sentences` writes it. [error-rates.md](error-rates.md) counts the verdicts in the same situations; each row is
+the first simulated study of its situation, whatever its verdict. In the studies of `cbench order`, values are 100 plus
+noise; normal noise has a standard deviation (sd) of 1.
 
-"Nothing was found" does not claim that there is no effect. Of 40 studies without any effect two would on average have a
-false alarm at a rate of 5 %.
+A verdict that reports no difference does not claim that there is no effect. At an error rate of 5 %, two of 40 studies
+without any effect would have a false alarm on average.
 """
 
 
 @dataclass(frozen=True)
 class Situation:
-    """`true`: the planted effect. `say`: simulates the study in a directory; the verdict's first line and the exit
-    code.
+    """A simulated situation. `true`: the planted effect. `say`: simulates the study in a directory, and returns the
+    verdict's first line and the exit code.
     """
 
     name: str
@@ -76,7 +77,7 @@ def screen(name: str, true: str, make: Make) -> Situation:
     return Situation(f"screen: {name}", true, say)
 
 
-NOTHING, SPREAD = "no effect", "no difference of location; the spread differs"
+NOTHING, SPREAD = "no effect", "no difference in location; the spread differs"
 WALK = Simulated(walk=0.3, fixed=100, random=100)
 
 SITUATIONS: tuple[Situation, ...] = (
@@ -95,15 +96,17 @@ SITUATIONS: tuple[Situation, ...] = (
         Simulated(tests=5, fixed=50, random=50, shift=1),
     ),
     order(
-        "first place 2 sd slower", "t0 is slower in the first place", Simulated(tests=5, fixed=100, random=100, place=2)
+        "first position 2 sd slower",
+        "t0 is slower at the first position",
+        Simulated(tests=5, fixed=100, random=100, place=2),
     ),
     order("2 sd slower after t1", "t0 is slower after t1", Simulated(tests=5, fixed=100, random=100, after=2)),
     compare("8 and 8 processes", NOTHING, Suite()),
     compare("30 benchmarks, 8 and 8 processes", NOTHING, Suite(30)),
-    compare("1 and 1 process", NOTHING, Suite(1, 1, 1)),
-    compare("20 processes and 1", NOTHING, Suite(1, 20, 1)),
-    compare("two layouts drawn, 1 and 1 process", NOTHING, Suite(1, 1, 1, layouts=True)),
-    compare("two layouts drawn, 4 and 4 processes", NOTHING, Suite(1, 4, 4, layouts=True)),
+    compare("1 and 1 processes", NOTHING, Suite(1, 1, 1)),
+    compare("20 and 1 processes", NOTHING, Suite(1, 20, 1)),
+    compare("each process draws one of two layouts, 1 and 1 processes", NOTHING, Suite(1, 1, 1, layouts=True)),
+    compare("each process draws one of two layouts, 4 and 4 processes", NOTHING, Suite(1, 4, 4, layouts=True)),
     compare("8 and 8 processes, 2 % faster", "B is 2 % faster", Suite(faster=0.02)),
     compare(
         "10 and 10 processes, 3 % slower, --threshold 3%",
@@ -112,20 +115,20 @@ SITUATIONS: tuple[Situation, ...] = (
         "--threshold",
         "3%",
     ),
-    compare("20 benchmarks, 10 and 10 processes", "one of 20 is 5 % faster", Suite(20, 10, 10, 0.05)),
+    compare("20 benchmarks, 10 and 10 processes", "one of the benchmarks is 5 % faster in B", Suite(20, 10, 10, 0.05)),
     *(screen(f"12 iterations, {kind}", NOTHING, cube(kind, 12)) for kind in ("normal", "log-normal", "coarse clock")),
     screen("one iteration, normal", NOTHING, cube("normal", 1)),
     screen("no iterations, rows sorted by value", NOTHING, by_value("normal")),
-    screen("a tenth of the trials failed", NOTHING, cube("log-normal", 12, failed=0.1)),
-    screen("hard factor, boots of 3 sd", "no effect of a factor; boots differ", boots),
-    screen("4 iterations, 1.25 sd", "a raises by 1.25", cube("normal", 4, 1.25)),
-    screen("12 iterations, 0.8 sd, log-normal", "a raises by 0.8", cube("log-normal", 12, 0.8)),
+    screen("12 iterations, a tenth of the trials failed", NOTHING, cube("log-normal", 12, failed=0.1)),
+    screen("hard factor, boots of 3 sd", "no effect of any factor; the boots differ", boots),
+    screen("4 iterations, 1.25 sd", "factor a raises the values by 1.25 sd", cube("normal", 4, 1.25)),
+    screen("12 iterations, 0.8 sd, log-normal", "factor a raises the values by 0.8 sd", cube("log-normal", 12, 0.8)),
 )
 
 
 def page() -> str:
-    """The whole text."""
-    lines = [HEAD, "| situation | what is true | what is reported | exit |", "| --- | --- | --- | ---: |"]
+    """The text of the page."""
+    lines = [HEAD, "| situation | true effects | verdict | exit code |", "| --- | --- | --- | ---: |"]
     for each in SITUATIONS:
         with TemporaryDirectory() as folder:
             said, code = each.say(Path(folder))

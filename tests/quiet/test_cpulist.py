@@ -80,7 +80,7 @@ def test_lists_are_read_as_the_kernel_reads_them(text: str, cpus: set[int]) -> N
     ],
 )
 def test_anything_but_a_list_of_cpus_is_refused_with_the_part_that_is_wrong(text: str) -> None:
-    with pytest.raises(UsageError, match=r"is not a CPU list: .* write it like 2-3,8"):
+    with pytest.raises(UsageError, match=r"is not a CPU list: .* write a list such as 2-3,8"):
         cpulist.parse(text)
 
 

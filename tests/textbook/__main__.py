@@ -16,14 +16,15 @@ from tests.textbook.cases import Case, cases, named
 TARGET = CHECKOUT / "docs" / "textbook-cases.md"
 HEAD = """# Textbook cases
 
-The verdicts of `cbench screen analyze` on experiments from textbooks, beside the published answers. Written by
-`make textbook-cases`; the figures are tests (`tests/textbook`), each compared to the digits that are printed. The data
-are in `tests/textbook/data.py` with their sources.
+This page compares the verdicts of `cbench screen analyze` on experiments from textbooks with the published results.
+`make textbook-cases` writes it. The tests in `tests/textbook` check that each figure agrees with the published figure
+to the precision of the publication. `tests/textbook/data.py` contains the data and their sources.
 
-p by itself is compared with the source's; the verdict's first line has one error rate of 5 % for all effects together
-(Holm's, or Lenth's step by step), so that an effect with p just below 0.05 has a line of its own.
+The tables compare p-values without correction. The first line of a verdict has one error rate of 5 % for all effects
+together (Holm's procedure, or Lenth's method with stepwise comparison), so an effect with p just below 0.05 may be
+listed only in the second line.
 
-The poisons' reciprocal scale is not among the cases.
+The published analysis of the poisons on a reciprocal scale is not among the cases.
 """
 
 
@@ -46,7 +47,7 @@ def _section(case: Case) -> str:
     options = f" {case.options}" if case.options else ""
     lines.append(f"    $ cbench screen analyze {case.name}.csv{options}")
     lines += [f"    {line}" for line in made.verdict if case.shown(line)]
-    lines += ["", "| effect | published | here |", "| --- | --- | --- |"]
+    lines += ["", "| effect | published | cbench |", "| --- | --- | --- |"]
     for name, published in case.published.items():
         each = effects[name]
         test = each.test

@@ -1,4 +1,4 @@
-"""Experiments of textbooks with their published answers, and how each is given to `cbench screen analyze`."""
+"""Experiments from textbooks, their published results, and the options of `cbench screen analyze` for each."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ TIMES = "\N{MULTIPLICATION SIGN}"
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """Of one effect: its size, F or p as printed, with as many digits as printed; None where it is not."""
+    """The published size, F and p of one effect, with the published number of digits; None if not published."""
 
     effect: float | None = None
     f: float | None = None
     p: float | None = None
     digit: float = 6e-4
-    """How far an effect may be from the one that is printed."""
+    """The allowed difference between the computed and the published size."""
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """`found`: what the source takes for real; each is in the verdict's first line, or named as standing out by itself.
-    `options`: of the command line. `ranked`: what the source has at the top of a ranking without a test; the verdict
-    names it as standing out by itself.
+    """One experiment. `found`: the effects that the source considers real; the verdict lists each in its first line, or
+    as significant individually. `options`: options of the command line; `ranked`: the effects at the top of a published
+    ranking without a test, which the verdict lists as significant individually.
     """
 
     name: str
@@ -57,13 +57,13 @@ def effect(size: float) -> Published:
 
 
 def hundredths(size: float) -> Published:
-    """Printed with two digits after the point."""
+    """An effect that is published with two decimal places."""
     return Published(effect=size, digit=6e-3)
 
 
 @cache
 def cases() -> tuple[Case, ...]:
-    """In the order of the documentation."""
+    """All cases, in the order of the page."""
     return (
         Case(
             "eddy", "Eddy current probe, 2^3, NIST", data.eddy(),
@@ -76,7 +76,8 @@ def cases() -> tuple[Case, ...]:
         Case(
             "pilot", "Pilot plant, 2^3, Box, Hunter, Hunter", data.pilot(),
             {"T": effect(23), "C": effect(-5), "K": effect(1.5), x("T", "C"): effect(1.5), x("T", "K"): effect(10)},
-            ("T", x("T", "K")), "T, T*K and C matter (with the error of replicates that are not in the means)",
+            ("T", x("T", "K")),
+            "T, T*K and C matter, judged by the error of replicates that the table of means does not contain",
         ),
         Case(
             "filtration", "Filtration rate, 2^4, Montgomery", data.filtration(),
@@ -84,13 +85,13 @@ def cases() -> tuple[Case, ...]:
                 "A": effect(21.625), "C": effect(9.875), "D": effect(14.625), x("A", "C"): effect(-18.125),
                 x("A", "D"): effect(16.625),
             },
-            ("A", "C", "D", x("A", "C"), x("A", "D")), "A, C, D, A*C and A*D matter, by a normal plot",
+            ("A", "C", "D", x("A", "C"), x("A", "D")), "A, C, D, A*C and A*D matter, judged by a normal plot",
         ),
         Case(
             "reactor", "Reactor, 2^5, Box, Hunter, Hunter", data.reactor(),
             {"B": effect(19.5), "D": effect(10.75), "E": effect(-6.25), x("B", "D"): effect(13.25),
              x("D", "E"): effect(-11.0)},
-            ("B", "D", "E", x("B", "D"), x("D", "E")), "B, D, E, B*D and D*E matter, by a normal plot",
+            ("B", "D", "E", x("B", "D"), x("D", "E")), "B, D, E, B*D and D*E matter, judged by a normal plot",
         ),
         Case(
             "bicycle", "Bicycle, 2^(7-4), Box, Hunter, Hunter", data.bicycle(),
@@ -101,19 +102,19 @@ def cases() -> tuple[Case, ...]:
         Case(
             "ceramic", "Ceramic strength, JAHANMI2, NIST, as one table", data.ceramic(), {"batch": effect(-77.8427)},
             ("batch", x("speed", "grit"), x("batch", "speed")),
-            "the batch matters most: means 688.9986 and 611.1560; speed*grit is second in both batches, and the "
-            "effects of the other factors are not the same in both",
+            "the batch matters most (means 688.9986 and 611.1560); speed*grit has the second-largest effect in both "
+            "batches, and the effects of the other factors differ between the batches",
         ),
         Case(
             "ceramic-1", "Ceramic strength, JAHANMI2, batch 1", data.ceramic_batch(1),
             {"speed": hundredths(-30.77), "grit": hundredths(-7.18), x("speed", "grit"): hundredths(-20.25),
              x("speed", "feed"): hundredths(9.70)},
-            ("speed", x("speed", "grit")), "speed dominates, speed*grit is second",
+            ("speed", x("speed", "grit")), "speed has by far the largest effect, and speed*grit the second-largest",
         ),
         Case(
             "ceramic-2", "Ceramic strength, JAHANMI2, batch 2", data.ceramic_batch(2),
             {"feed": hundredths(18.22), "grit": hundredths(-14.71), x("speed", "grit"): hundredths(-16.71)},
-            (), "a ranking only: feed, speed*grit, grit", ranked=("feed", x("speed", "grit")),
+            (), "only a ranking of the effects: feed, speed*grit, grit", ranked=("feed", x("speed", "grit")),
         ),
         Case(
             "penicillin", "Penicillin, randomized blocks, Box, Hunter, Hunter", data.penicillin(),
@@ -143,7 +144,7 @@ def cases() -> tuple[Case, ...]:
             "ToothGrowth", "Tooth growth, 2x3, R", data.tooth_growth(),
             {"supp": Published(-3.7, 15.572, 0.0002312), "dose": Published(None, 92.0, 4.046e-18),
              x("supp", "dose"): Published(None, 4.107, 0.0218603)},
-            ("supp", "dose", x("supp", "dose")), "all three matter",
+            ("supp", "dose", x("supp", "dose")), "supp, dose and supp*dose matter",
         ),
         Case(
             "corrosion", "Corrosion resistance, split plot, Box, Hunter, Hunter", data.corrosion(),
@@ -157,19 +158,21 @@ def cases() -> tuple[Case, ...]:
             "pulp", "Paper pulp, split plot in replicates, Montgomery", data.pulp(),
             {"method": Published(f=7.078, p=0.0485), "temperature": Published(f=36.427),
              x("method", "temperature"): Published(f=3.154, p=0.0271)},
-            ("method", "temperature", x("method", "temperature")), "all three matter at 5 % each",
+            ("method", "temperature", x("method", "temperature")),
+            "method, temperature and method*temperature matter, each tested at 5 %",
             "--hard method --block replicate", Chosen(hard=("method",), block="replicate"),
         ),
         Case(
             "oats", "Oats, split plot in blocks, Yates", data.oats(),
             {"variety": Published(f=1.485, p=0.2724), "nitrogen": Published(f=37.686, p=2.458e-12),
              x("variety", "nitrogen"): Published(f=0.3028, p=0.9322)},
-            ("nitrogen",), "nitrogen matters, varieties do not differ measurably",
+            ("nitrogen",), "nitrogen matters; the varieties do not differ measurably",
             "--hard variety --block field", Chosen(hard=("variety",), block="field"),
         ),
         Case(
             "Machines", "Machines and workers, mixed model, nlme", data.machines(),
-            {"machine": Published(f=20.576, p=0.000286)}, ("machine",), "machines differ, beyond how workers differ",
+            {"machine": Published(f=20.576, p=0.000286)}, ("machine",),
+            "the machines differ by more than the variation between workers explains",
             "--batch worker", Chosen(batch="worker"),
         ),
     )  # fmt: skip
@@ -182,5 +185,5 @@ def only(result: ScreenResult) -> ResponseResult:
 
 
 def named(result: ScreenResult) -> dict[str, EffectResult]:
-    """Its effects by their names."""
+    """The effects of a case by name."""
     return dict(only(result).every_effect)

@@ -3,11 +3,11 @@
  *
  * Each term is the sum of the proper divisors of the one before. The divisors
  * are found by dividing by 2 and the odd numbers up to the square root of the
- * remaining factor: stresses the 64-bit divider. Should cost one 64-bit
+ * remaining factor. Stresses the 64-bit divider. Should cost one 64-bit
  * division (11 cycles with its loop on Zen 3, more on older CPUs) for each odd
  * number up to the second largest prime factor of a term or the square root of
- * its largest, whichever is more. From 10^7 the sequence has 154 terms, the
- * start and the final 0 among them, and its largest is 32,812,701,817,256.
+ * its largest, whichever is more. From 10^7 the sequence has 154 terms,
+ * including the start and the final 0; the largest is 32,812,701,817,256.
  *
  * Source: workload 0 of D. Flater, "Screening for Factors Affecting
  * Application Performance in Profiling Measurements", NIST TN 1855 (2014).
@@ -18,7 +18,7 @@
 
 #define MOST 1000000000000000u /* a larger term ends the sequence: 16 million divisions at most */
 
-/* The factor that p contributes to the sum of all divisors; *rest loses every p. */
+/* Divide *rest by p as often as possible; return the factor that p contributes to the sum of all divisors. */
 static uint64_t divide_out(uint64_t *rest, uint64_t p)
 {
 	uint64_t sum = 1, power = 1;
@@ -43,7 +43,7 @@ static uint64_t proper_divisors(uint64_t number)
 	return sum - number;
 }
 
-/* Every term counts with its place in the sequence: result = 31 * result + term (mod 2^64). */
+/* The result depends on all terms and their order: result = 31 * result + term (mod 2^64). */
 static __attribute__((noinline)) uint64_t run(void *state, uint64_t n)
 {
 	uint64_t term = *(const uint64_t *)state;

@@ -1,13 +1,13 @@
 /*
  * branch: n conditional branches whose outcomes are read from a table.
  *
- * The table says for each of the n branches whether it is taken; the code and
+ * The table states for each of the n branches whether it is taken; the code and
  * its data accesses are the same for every pattern, so two patterns differ only
  * in how well the branch predictor handles them. Branches that are always taken,
- * alternate or have a short period should cost 1 to 2 cycles each; random
- * outcomes are mispredicted every second time, which cost 10 cycles per branch
- * on Zen 3. A predictor may memorize a short random table when trials repeat it:
- * use a large n to prevent that.
+ * alternate or have a short period should cost 1 to 2 cycles each. Half of the
+ * random outcomes are mispredicted, which cost 10 cycles per branch on Zen 3. A
+ * predictor may memorize a short random table that all trials repeat; use a
+ * large n to prevent this.
  */
 #include "workloads.h"
 

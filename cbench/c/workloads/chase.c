@@ -1,13 +1,13 @@
 /*
  * chase: n loads; each reads the address of the next.
  *
- * One link every `stride` bytes of the buffer, led by Sattolo's algorithm into
- * one random cycle through all of them, so that no prefetcher can guess the
- * next and no load can start before the last one has ended. Stresses the load
- * latency of the cache level that holds the buffer, and, with small pages, the
- * TLB. Should cost exactly that latency: on Zen 3, 4 cycles in the L1 cache and
- * 12 in the L2 cache; 200 ns and more in memory, and in an L3 cache shared with
- * a busy host.
+ * The buffer has one link every `stride` bytes. Sattolo's algorithm connects
+ * all links to a single random cycle, so that no prefetcher can predict the
+ * next link, and no load can start before the previous one has ended. Stresses
+ * the load latency of the cache level that holds the buffer, and, with small
+ * pages, the TLB. Should cost exactly that latency: on Zen 3, 4 cycles in the
+ * L1 cache and 12 in the L2 cache; 200 ns or more in memory, or in an L3 cache
+ * shared with a busy host.
  *
  * Sources: S. Sattolo, "An algorithm to generate a random cyclic permutation",
  * Information Processing Letters 22 (1986); G. Steele, D. Lea, C. Flood, "Fast
@@ -40,7 +40,7 @@ static cb_link *link_at(const cb_chase *chase, uint64_t i)
 	return (cb_link *)(chase->buffer.start + i * chase->stride);
 }
 
-/* Each link first leads to itself; then it is exchanged with one before it. */
+/* Each link first leads to itself; then its target is exchanged with the target of a random earlier link. */
 static void fill_chase(const cb_chase *chase)
 {
 	uint64_t random = 1; /* the seed */
@@ -59,7 +59,7 @@ static void fill_chase(const cb_chase *chase)
 	}
 }
 
-/* The number of the link that the walk from the first one has reached. */
+/* Returns the number of the link that n steps from the first one lead to. */
 __attribute__((noinline)) uint64_t cb_chase_run(void *state, uint64_t n)
 {
 	const cb_link *at = link_at(state, 0);

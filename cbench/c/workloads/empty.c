@@ -1,9 +1,9 @@
 /*
  * empty: nothing.
  *
- * The cost of a trial that does nothing: one call through a pointer between the
- * two counter reads. Should cost at most 60 ticks or cycles, and every trial the
- * same.
+ * Measures the cost of a trial that does nothing: one call through a pointer
+ * between the two counter reads. Should cost at most 60 ticks or cycles, and the
+ * same in every trial.
  */
 #include "workloads.h"
 

@@ -1,13 +1,13 @@
 /*
- * etalon: reads a clock until n milliseconds have gone by.
+ * etalon: reads a clock until n milliseconds have passed.
  *
- * Work whose duration is known: stresses nothing but checks the counter. Should
- * cost n milliseconds of CLOCK_MONOTONIC_RAW at any CPU frequency. Little
- * spread here and much spread in fixed work mean that the work varies, not the
- * clock.
+ * The work has a known duration and so checks the counter. Should cost n
+ * milliseconds of CLOCK_MONOTONIC_RAW at any CPU frequency. If the etalon
+ * varies little and a fixed amount of work varies much, the work varies and not
+ * the clock.
  *
  * Source: the clock etalon (workload 4) of D. Flater, NIST TN 1855 (2014),
- * section 3.2, there of ten seconds and checked with a wristwatch.
+ * section 3.2, where it takes ten seconds and is checked with a wristwatch.
  */
 #define _GNU_SOURCE
 #include "workloads.h"

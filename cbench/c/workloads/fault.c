@@ -2,14 +2,14 @@
  * fault: n page faults.
  *
  * Writes once to each of n fresh pages of a private anonymous mapping, then
- * gives them back with madvise(MADV_DONTNEED), so that the next trial finds
- * them fresh again. Stresses the page fault: exception, allocation, clearing of
+ * returns them with madvise(MADV_DONTNEED), so that they are fresh again for
+ * the next trial. Stresses the page fault: exception, allocation, clearing of
  * a page, page table. Cost 8,300 cycles per page on Zen 3 in a virtual machine,
  * where page table walks are two-dimensional; less on bare metal. Uses only
  * small, unlocked pages, because the faults are the measured work.
  *
- * mlockall() also locks this mapping, and then madvise() refuses; it is
- * unlocked when that happens, which is in the untimed call before the first
+ * mlockall() also locks this mapping, so that madvise() fails. The mapping is
+ * unlocked as soon as this occurs, which is in the untimed call before the first
  * trial.
  */
 #define _GNU_SOURCE
@@ -44,7 +44,7 @@ static int create(const uint64_t *params, size_t count, void **ret)
 	return 0;
 }
 
-/* The sum of 1..n, unless a page was not fresh or the pages could not be given back. */
+/* The sum of 1..n, unless a page was not fresh or the pages could not be returned. */
 static __attribute__((noinline)) uint64_t run(void *state, uint64_t n)
 {
 	const cb_fault *fault = state;

@@ -1,15 +1,15 @@
 /*
  * float: n rounds of one chain of double operations: add, multiply, divide, square root.
  *
- * With u = s^2 a round takes s to sqrt(x / (1 - x)), x = 3.9 u / (1 + u)^2:
- * the logistic map in another coordinate, which is chaotic, so the operands
- * change from round to round, and stays between 0.3 and 6.3: never a denormal,
- * an infinity or a NaN. Stresses the latency of the scalar floating point unit.
- * Should cost three multiplications, two additions, two divisions and a root:
- * 50 to 90 cycles per round (59 on Zen 3).
+ * A round replaces s by sqrt(x / (1 - x)) with x = 3.9 u / (1 + u)^2 and
+ * u = s^2. This is the logistic map in another coordinate. It is chaotic, so the
+ * operands change from round to round. s stays between 0.3 and 6.3, so that no
+ * denormal, infinity or NaN occurs. Stresses the latency of the scalar floating
+ * point unit. Should cost three multiplications, two additions, two divisions
+ * and a square root: 50 to 90 cycles per round (59 on Zen 3).
  *
- * Each operation is rounded individually, as IEEE 754 requires: compiled
- * without contraction to fused multiply-add.
+ * Each operation is rounded individually, as IEEE 754 requires, because the
+ * code is compiled without contraction to fused multiply-add.
  */
 #include "workloads.h"
 

@@ -1,10 +1,10 @@
 /*
  * hash: x = ((x ^ 0x123) + 3x) mod 123456, n times from x = 0.
  *
- * Stresses only the integer pipeline: each round needs the previous one, there
- * is no memory access and one well predicted branch. Should cost the latency
- * of xor, add and a multiplication by the reciprocal: 8 to 12 cycles per round,
- * and the very same number in every undisturbed trial.
+ * Stresses only the integer pipeline: each round depends on the previous one
+ * and has one well-predicted branch and no memory access. Should cost the
+ * latency of xor, add and a multiplication by the reciprocal: 8 to 12 cycles per
+ * round, and exactly the same number in every undisturbed trial.
  */
 #include "workloads.h"
 

@@ -1,15 +1,16 @@
 /*
  * perfect: looks for the divisors of 2^(p-1) (2^p - 1) by trial division.
  *
- * Where 2^p - 1 is prime their sum without the number itself is the number.
- * Tries first, first + step, first + 2 step, ... up to the square root or n of
- * them, so that several processes can share the work: stresses the 64-bit
- * divider, and with as many processes as CPUs all of their dividers. Should
- * cost one division (11 cycles with its loop on Zen 3, more on older CPUs) a
- * candidate; p = 31 has 1,518,500,249 of them, p = 19 has 370,727.
+ * If 2^p - 1 is prime, the divisors without the number itself add up to the
+ * number. Tries the candidates first, first + step, first + 2 step, ... up to
+ * the square root of the number, but at most n of them, so that several
+ * processes can share the work. Stresses the 64-bit divider, or the dividers of
+ * all CPUs with one process per CPU. Should cost one division (11 cycles with
+ * its loop on Zen 3, more on older CPUs) per candidate; p = 31 has
+ * 1,518,500,249 candidates, and p = 19 has 370,727.
  *
- * Source: workload 2 of D. Flater, NIST TN 1855 (2014), section 3.2, there in
- * Ruby with eight processes: 2^30 (2^31 - 1) = 2,305,843,008,139,952,128.
+ * Source: workload 2 of D. Flater, NIST TN 1855 (2014), section 3.2, which uses
+ * Ruby, eight processes, and 2^30 (2^31 - 1) = 2,305,843,008,139,952,128.
  */
 #include "workloads.h"
 
@@ -19,12 +20,12 @@
 
 typedef struct cb_perfect {
 	uint64_t number;
-	uint64_t root; /* the largest whole number whose square is not larger */
+	uint64_t root; /* the integer square root of `number` */
 	uint64_t first;
 	uint64_t step;
 } cb_perfect;
 
-/* The sum of the divisors found, each with its counterpart; the number itself is none. */
+/* The sum of the divisors found and their counterparts, without the number itself. */
 static __attribute__((noinline)) uint64_t run(void *state, uint64_t n)
 {
 	const cb_perfect *job = state;

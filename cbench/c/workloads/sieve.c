@@ -1,10 +1,11 @@
 /*
  * sieve: counts the primes among 3..n by trial division.
  *
- * Stresses the divider and the branch predictor: the inner loop's length
- * differs from number to number. No memory access. Should cost one 32-bit
- * division (6 to 26 cycles by CPU) for each divisor tried and a mispredicted
- * branch for most numbers; undisturbed trials differ by the predictor's state.
+ * Stresses the divider and the branch predictor, because the inner loop's length
+ * differs from number to number. Does not access memory. Should cost one 32-bit
+ * division (6 to 26 cycles, depending on the CPU) for each divisor tried, and a
+ * mispredicted branch for most numbers; undisturbed trials differ by the state
+ * of the predictor.
  */
 #include "workloads.h"
 

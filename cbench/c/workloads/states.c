@@ -38,8 +38,8 @@ static int map(size_t len, int huge, char **ret)
 	munmap(raw + head + size, HUGE_PAGE - head);
 	*ret = raw + head;
 	/*
-	 * Kernels without huge pages know neither advice; the worker reports
-	 * the result.
+	 * Kernels without huge pages support neither kind of advice; the worker
+	 * reports the pages that the buffer has.
 	 */
 	if (!huge) {
 		(void)madvise(*ret, size, MADV_NOHUGEPAGE);
@@ -48,7 +48,7 @@ static int map(size_t len, int huge, char **ret)
 	(void)madvise(*ret, size, MADV_HUGEPAGE);
 	for (size_t at = 0; at < size; at += HUGE_PAGE)
 		((volatile char *)*ret)[at] = 0;
-	/* For faults that got a small page because no huge page was free. */
+	/* Collapse small pages, which faults got if no huge page was free. */
 	(void)madvise(*ret, size, MADV_COLLAPSE);
 	return 0;
 }

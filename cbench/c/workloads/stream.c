@@ -7,13 +7,13 @@
  *   triad  c = a + 3 b    24
  *
  * Stress the bandwidth of the cache level that holds the arrays, or of memory
- * when each is at least four times the last level cache (STREAM's own rule).
- * Should cost those bytes divided by the bandwidth; bytes that a write first
- * reads into the cache are not counted, as in STREAM. The sources are never
- * written, so every trial computes the same.
+ * if each array is at least four times as large as the last-level cache
+ * (STREAM's own rule). Should cost those bytes divided by the bandwidth; bytes
+ * that a write first reads into the cache are not counted, as in STREAM. The
+ * sources are never written, so every trial computes the same values.
  *
- * The loops are scalar in every build: an empty asm on each element keeps any
- * compiler from vectorizing them or calling memcpy(). All values are whole
+ * The loops are scalar in every build, because an empty asm on each element
+ * prevents vectorization and calls of memcpy(). All values are whole
  * numbers far below 2^53, so the sums are exact.
  *
  * Source: J. McCalpin, "Memory bandwidth and machine balance in current high

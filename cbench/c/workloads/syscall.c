@@ -1,9 +1,10 @@
 /*
- * syscall: n times getppid(2), by syscall(2) so that no library answers for the kernel.
+ * syscall: n calls of getppid(2), by syscall(2), so that no library returns a cached result.
  *
  * getppid() does almost nothing in the kernel. Stresses entry and exit:
- * mode switch, entry code, mitigations of speculation. Cost 600 cycles per call on Zen 3 in a virtual machine; less
- * without mitigations, several times that with page table isolation or in a sandbox that looks at each call.
+ * mode switch, entry code, speculation mitigations. Cost 600 cycles per call on
+ * Zen 3 in a virtual machine; costs less without mitigations, and several times
+ * as much with page table isolation or in a sandbox that inspects each call.
  */
 #define _GNU_SOURCE
 #include "workloads.h"

@@ -1,14 +1,15 @@
 /*
- * vector: n rounds of x = 3.9 x (1 - x) in 16 doubles, two to a vector.
+ * vector: n rounds of x = 3.9 x (1 - x) in 16 doubles, two per vector.
  *
  * Eight independent vectors of 128 bits, which every x86-64 and arm64 CPU has:
  * enough of them to fill the pipelines of two multipliers. Stresses the
  * throughput of the vector unit. Should cost 16 multiplications and 8
- * subtractions a round, 8 to 12 cycles on a CPU with two multipliers (10 on Zen 3). The map
- * is chaotic, and its values stay between 0.03 and 0.98: no denormals.
+ * subtractions per round: 8 to 12 cycles on a CPU with two multipliers (10 on
+ * Zen 3). The map is chaotic, and its values stay between 0.03 and 0.98, so that
+ * no denormals occur.
  *
- * Each operation is rounded individually, as IEEE 754 requires: compiled
- * without contraction to fused multiply-add.
+ * Each operation is rounded individually, as IEEE 754 requires, because the
+ * code is compiled without contraction to fused multiply-add.
  */
 #include "workloads.h"
 

@@ -33,10 +33,10 @@
 typedef uint64_t (*cb_run_fn)(void *state, uint64_t n);
 
 /*
- * create: `params` are the Python workload's parameters, in that order, `count`
- * of them; 0 or -errno, *ret is the state that run needs. destroy takes NULL.
- * Both are NULL where there is no state. locked: the state begins with a
- * cb_buffer, which a trial touches and which is to be locked.
+ * create: `params` are the `count` parameters of the workload, in the order of
+ * its definition in Python. Returns 0 or -errno; *ret is the state for run.
+ * destroy accepts NULL. Both are NULL if there is no state. locked: the state
+ * begins with a cb_buffer, which trials touch and which must be locked.
  */
 typedef struct cb_workload {
 	const char *name;
@@ -47,8 +47,9 @@ typedef struct cb_workload {
 } cb_workload;
 
 /*
- * Exports a workload: CB_WORKLOAD(name, .run = ..., .create = ...);
- * cb_workload_find() looks through this section, so that no list is needed.
+ * Export a workload: CB_WORKLOAD(name, .run = ..., .create = ...). The
+ * descriptors are in a section that cb_workload_find() searches, so that no list
+ * is needed.
  */
 #ifdef __KERNEL__
 #define CB_WORKLOAD(id, ...) const cb_workload cb_workload_##id = {.name = #id, __VA_ARGS__}
@@ -59,7 +60,7 @@ typedef struct cb_workload {
 		__attribute__((used, section("cb_workloads"))) = &cb_workload_##id
 #endif
 
-/* 0, or -ENOENT. */
+/* Find a workload by its name. Returns 0 or -ENOENT. */
 int cb_workload_find(const char *name, const cb_workload **ret);
 
 /* The beginning of a state that has its own memory. */
@@ -69,9 +70,9 @@ typedef struct cb_buffer {
 } cb_buffer;
 
 /*
- * A cleared state of `size` bytes that begins with a cb_buffer of `len` bytes.
- * They start on a huge page's boundary: huge pages requested and touched, or
- * forbidden. 0 or -errno.
+ * Create a zeroed state of `size` bytes that begins with a cb_buffer, and a
+ * buffer of `len` bytes at a huge page boundary. `huge`: whether to request and
+ * touch huge pages; otherwise they are forbidden. Returns 0 or -errno.
  */
 int cb_state_create(size_t size, size_t len, int huge, void **ret);
 void cb_state_destroy(void *state);

@@ -32,6 +32,10 @@ TRIALS_MAX = 1_000_000
 REGION_NS, REGION_MAX_NS = 100_000_000, 500_000_000
 STOP_MACHINE = 1
 COUNTERS = {"auto": 0, "cycles": 1, counters.ticks_name(): 2}
+LIMITS = {"sieve": ("n", 2**32 - 1), "memory": ("size", 2**30), "chase": ("size", 2**30), "branch": ("n", 2**26)}
+"""The parameter of a workload that the module limits, and its maximum (cbench/c/workloads/workloads.h, regions.c)."""
+LINKS_MAX = 2**22
+"""The maximum number of links of `chase` in the module: size / stride."""
 
 REQUEST = struct.Struct("<II32s6QQ6IQQ4IQQQiI")
 RUN = 3 << 30 | REQUEST.size << 16 | 0xC8 << 8 | 1  # _IOWR(0xC8, 1, struct cbench_request)
@@ -177,9 +181,24 @@ def _counter(answer: ModuleAnswer) -> Counter:
     if answer.counter == COUNTERS["cycles"]:
         return Counter("cycles", "cycles", True, "", "perf_event, read in the kernel", overhead=answer.overhead)
     name = counters.ticks_name()
-    why = f"cycles unavailable in the kernel: {counters.reason(answer.pmu_error)}" if answer.pmu_error else "asked for"
+    why = (
+        f"cycles unavailable in the kernel: {counters.reason(answer.pmu_error)}"
+        if answer.pmu_error
+        else "requested by name"
+    )
     unit = dict(counters.TICKS.values())[name]
     return Counter(name, unit, True, why, "clock read in the kernel", overhead=answer.overhead)
+
+
+def _rejected(function: str, params: Mapping[str, int]) -> str:
+    """The message about a parameter that the module rejected, with the accepted range."""
+    name, most = LIMITS.get(function, ("", 0))
+    if name and params.get(name, 0) > most:
+        return f"--param {name}={params[name]}: {function} in the kernel takes {name} up to {most:,}"
+    if function == "chase" and (links := params["size"] // max(params["stride"], 1)) > LINKS_MAX:
+        return f"--param size={params['size']}: chase in the kernel takes up to {LINKS_MAX:,} links, not {links:,}"
+    given = " ".join(f"{name}={value:,}" for name, value in params.items())
+    return f"{function} in the kernel does not accept {given}; `cbench explain {function}` shows the parameters"
 
 
 def refusal(answer: ModuleAnswer, function: str, params: Mapping[str, int], cpu: int, limit_ns: int) -> QuietError:
@@ -194,7 +213,7 @@ def refusal(answer: ModuleAnswer, function: str, params: Mapping[str, int], cpu:
             "this one"
         )
     if reason == Reason.BAD_PARAM:
-        return UsageError(work.replace(" ", " in the kernel does not accept ", 1))
+        return UsageError(_rejected(function, params))
     if reason == Reason.NO_CYCLES:
         why = counters.reason(answer.pmu_error)
         return UsageError(f"counter cycles is unavailable in the kernel: {why}; use {counters.ticks_name()}")
@@ -204,7 +223,7 @@ def refusal(answer: ModuleAnswer, function: str, params: Mapping[str, int], cpu:
         Reason.CPU_OFFLINE: moved,
         Reason.NOT_BOUND: moved,
         Reason.BUSY: "another process is measuring in the kernel: wait until it ends",
-        Reason.NO_MEMORY: f"{work}: the kernel does not have that much memory to spare",
+        Reason.NO_MEMORY: f"{work}: the kernel does not have that much memory to spare; reduce --trials or the size",
         Reason.TOO_LONG: f"{work}: interrupts would be off for {took} or more per trial, at most "
         f"{limit_ns / 1e6:g} ms is allowed; try --param n={max(1, answer.fitting_n)}",
         Reason.SIGNAL: "interrupted by a signal before the first trial",

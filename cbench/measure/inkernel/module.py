@@ -37,7 +37,7 @@ def headers(environment: Mapping[str, str], release: str) -> Path:
     if (tree / "Makefile").is_file():
         return tree.resolve()
     if given:
-        raise UsageError(f"KDIR={given}: no kernel build tree (no Makefile in it)")
+        raise UsageError(f"KDIR={given}: no kernel build tree (no Makefile in it); set KDIR to a build tree")
     raise UsageError(
         f"no headers of the running kernel ({tree} is missing): install linux-headers-{release} "
         "(apt install), or set KDIR to its build tree"

@@ -34,9 +34,9 @@ class AnalysisRules:
     """The definitions that an analysis uses.
 
     `failures`: whether a failed trial excludes only itself or its whole RUN. `published`: use the definitions of
-    OrderSage's own tool, which produced the paper's tables: p-values come from chi-squared and are not corrected, but
-    intervals are corrected for the number of series; a failed trial excludes its run only in fixed order. `unpaired`:
-    compare the orders as two samples even if the design pairs the runs.
+    OrderSage, which produced the paper's tables: p-values come from chi-squared and are not corrected, but intervals
+    are corrected for the number of series; a failed trial excludes its run only in fixed order. `unpaired`: compare the
+    orders as two samples even if the design pairs the runs.
     """
 
     alpha: float = 0.05
@@ -52,7 +52,9 @@ class AnalysisRules:
 
 @dataclass(frozen=True, slots=True)
 class OrderSample:
-    """The values of one series in one order. `values`: sorted, only of the trials that count."""
+    """The values of one series in one order. `values`: those of the trials that count, sorted; `failed`: the number of
+    other trials.
+    """
 
     values: Values = field(repr=False)
     failed: int
@@ -73,9 +75,9 @@ class SeriesResult:
     """The results of one series; None for a number that cannot be computed from these trials. `p_adjusted`,
     `significant`: known only after all series are analyzed.
 
-    `p_brunner_munzel`: from the studentized rank sum; `p_spread`, `spread_ratio`: random over fixed order;
-    `signed_ranks`: the test of paired runs; `away`: the differences of these pairs, random minus fixed, as shares of
-    the fixed order's median.
+    `p_brunner_munzel`: from the studentized rank sum; `p_spread`: from the test for equal spread; `spread_ratio`:
+    random over fixed order; `signed_ranks`: the test of paired runs; `away`: the differences within these pairs, random
+    minus fixed, as shares of the fixed order's median.
     """
 
     name: str
@@ -132,7 +134,7 @@ class Analysis:
         return any(result.significant for result in self.results)
 
 
-@np.errstate(over="ignore", invalid="ignore")  # for values near the largest float, only ranks and medians are computed
+@np.errstate(over="ignore", invalid="ignore")  # means of values near the largest float overflow, medians do not
 def analyze(
     trials: Trials,
     rules: AnalysisRules,
@@ -141,9 +143,9 @@ def analyze(
 ) -> Analysis:
     """Analyze all series.
 
-    With several hosts, each host is a stratum, except with the published definitions, which pool hosts. `keep`: storage
-    for the sorted values of each series, for data that are not in memory. Large data in memory are analyzed on all
-    CPUs.
+    With several hosts, each host is a stratum, except with the published definitions, which pool hosts. `keep`: moves
+    the sorted values of a series out of memory; None for data in memory, which are analyzed on all CPUs if there are at
+    least SHARED values.
     """
     whole, slices = trials.grouped()
     trials = whole if rules.published else aligned(whole)
@@ -196,7 +198,9 @@ def dropped(trials: Trials, rules: AnalysisRules) -> Flags | None:
 
 
 def pairs_of(trials: Trials, rules: AnalysisRules) -> Codes | None:
-    """The pair of each run, if runs are compared in pairs: only if so many pairs can show a difference."""
+    """The number of each run's pair; None if the runs are not compared in pairs, or if the number of pairs is too small
+    for a significant result.
+    """
     pair = _pairs_of_hosts(trials, rules)
     return pair if pair is not None and paired.smallest_p(pair) < FIRST * rules.alpha / len(trials.names) else None
 
@@ -341,8 +345,9 @@ def _series(
 
 
 def deciding_p(result: SeriesResult, rules: AnalysisRules) -> float | None:
-    """The p-value that decides for a series. For two samples, it is the larger p of two tests: the permutation test is
-    valid if the order has no effect at all, and Brunner and Munzel's test if only the spread differs.
+    """The p-value that decides whether a series is significant; None if the series was not tested. For two samples, it
+    is the larger p of two tests: the permutation test is valid if the order has no effect at all, and Brunner and
+    Munzel's test also if the order changes only the spread.
     """
     if result.test is None or result.p_permutation is None:
         return None

@@ -1,9 +1,9 @@
 """Find the test that changes another one by running anywhere before it in the same run.
 
 An analysis of direct predecessors (within_run_effects) detects effects that last only until the next test. In a suite
-that runs in one process, state persists: a filled cache, a fragmented heap. So the trials of a test are split into runs
-in which another test ran earlier and runs in which it did not, and compared by ranks (Kruskal and Wallis's H of two
-groups); p is computed by permutation, as for predecessors.
+that runs in one process, state persists, such as a filled cache or a fragmented heap. So the trials of a test are split
+into runs in which another test ran earlier and runs in which it did not, and compared by ranks (Kruskal and Wallis's H
+of two groups); p is computed by permutation, as for predecessors.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from cbench.stats.kruskal import tie_correction
 from cbench.stats.trials import Codes, Flags, Trials, Values
 
 MOST_CELLS = 20_000_000
-"""The maximum of runs times tests; larger studies skip this search."""
+"""The maximum product of the numbers of runs and tests; this search is skipped for larger studies."""
 ROUNDING = 1e-9
 
 

@@ -4,8 +4,8 @@ Hosts differ from each other far more than orders do, so values are never ranked
 (cbench/stats/stratified.py). For all analyses within runs, each host's values of a series are scaled to one level
 (`aligned`; J. L. Hodges, E. L. Lehmann, Ann. Math. Statist. 33 (1962) 482-497).
 
-cbench/stats/hosts.py tests, on the hosts' mean differences of logarithms, if hosts differ in the effect of the order,
-and which host differs from the others.
+cbench/stats/hosts.py tests whether hosts differ in the effect of the order, and which hosts differ from the others,
+with each host's mean difference of logarithms.
 """
 
 from __future__ import annotations

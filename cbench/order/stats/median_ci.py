@@ -1,8 +1,8 @@
 """Compute confidence intervals of medians by ranks, and classify the intervals of two orders by OrderSage's three
 cases.
 
-The ranks come from stats/median_ranks.py. OrderSage's tool uses Le Boudec's normal approximation, with both ranks one
-higher and clamped to the sample.
+The ranks come from cbench/stats/median_ranks.py. OrderSage uses Le Boudec's normal approximation, increases both ranks
+by one, and clamps them to the sample.
 
 Case 1: the intervals do not overlap (touching ends count as overlap). Case 2: they overlap, and each median lies inside
 the other interval. Case 3: anything else. D. Duplyakin et al., "Avoiding the Ordering Trap in Systems Performance
@@ -27,8 +27,8 @@ def case(fixed: MedianInterval, random: MedianInterval, published: bool = False)
     """The case: 1, 2 or 3. For case 2, the paper's Algorithm 2 requires each median to be strictly inside the other
     interval.
 
-    `published`: use the rule of OrderSage's tool, by which a single median inside is enough, and a median on an end
-    also counts if the random interval ends higher.
+    `published`: use OrderSage's rule, by which a single median inside is enough, and a median on an end also counts as
+    inside if the upper end of the random order's interval is the higher one.
     """
     if fixed.high < random.low or random.high < fixed.low:
         return 1

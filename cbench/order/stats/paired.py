@@ -3,8 +3,8 @@
 F. Wilcoxon, "Individual comparisons by ranking methods", Biometrics Bull. 1 (1945) 80-83: the signed ranks of paired
 differences. If the order changes nothing, each difference is as likely as its opposite, whatever the distribution of
 the values. So p is computed over all assignments of signs: by counting or, as in permutation.py, with a beta
-distribution of the exact variance and kurtosis. J. W. Pratt, J. Amer. Statist. Assoc. 54 (1959) 655-667: pairs with a
-difference of 0 have a rank but no sign. J. L. Hodges, E. L. Lehmann, Ann. Math. Statist. 34 (1963) 598-611: the
+distribution that has the exact variance and kurtosis. J. W. Pratt, J. Amer. Statist. Assoc. 54 (1959) 655-667: pairs
+with a difference of 0 have a rank but no sign. J. L. Hodges, E. L. Lehmann, Ann. Math. Statist. 34 (1963) 598-611: the
 estimate and interval of the difference.
 """
 
@@ -21,7 +21,7 @@ from cbench.stats.kruskal import tied
 from cbench.stats.trials import Codes, Flags, Values
 
 FEWEST_PAIRS = 6
-"""With fewer pairs no p-value is below 0.03, so the orders are compared without pairs."""
+"""With fewer pairs, no p-value is below 1/16, so the orders are compared without pairs."""
 
 
 LOST = 0.1
@@ -39,8 +39,8 @@ class SignedRanks:
 
 def pairs_of_runs(random: Flags) -> Codes | None:
     """The pair number of each run, in chronological order, -1 for a run without a partner; None if the design has no
-    pairs. Neighbors of different order form a pair. A lost run leaves its partner unpaired; if more runs are unpaired
-    than LOST allows, the runs were not ordered in pairs.
+    pairs. Neighbors of different order form a pair. A missing run leaves its partner unpaired; if more runs are
+    unpaired than LOST allows, the design has no pairs.
     """
     kinds = random.tolist()
     found = np.full(random.size, -1, dtype=np.int32)

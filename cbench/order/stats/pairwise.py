@@ -1,4 +1,7 @@
-"""Find comparisons between tests ("A is larger than B") that change with the order: section 3, step 5 of the paper.
+"""Find comparisons between tests ("A is larger than B") that change with the order.
+
+This is step 5 in section 3 of D. Duplyakin et al., "Avoiding the Ordering Trap in Systems Performance Measurement",
+USENIX ATC 2023.
 
 In a given order, a test is above another one if the intervals of their medians do not overlap; otherwise the pair is
 undecided in that order. A pair changes if fixed and random order disagree on it.
@@ -50,9 +53,11 @@ def across(
     groups: Sequence[Sequence[int]],
     most: int = 1000,
 ) -> OrderComparison:
-    """Compare series within `groups`, from the lower and upper interval ends of each series in both orders (NaN: none).
+    """Compare series within `groups`, from the lower and upper interval ends of each series in both orders (NaN: no
+    interval).
 
-    `most`: maximum number of named pairs; reversed pairs come first, then by number.
+    `most`: the maximum number of named pairs. Reversed pairs are named first; within reversed and other pairs, the
+    order is that of the series.
     """
     fixed, random = (tuple(np.asarray(end, dtype=np.float64) for end in ends) for ends in (bounds_fixed, bounds_random))
     missing = np.isnan(fixed[0]) | np.isnan(random[0])

@@ -1,14 +1,14 @@
 """Compute p-values of two samples' rank sums from the distribution of H under permutation of the labels.
 
 The chi-squared distribution is only the limit: in the tail that Bonferroni's correction uses, H of 20 + 20 values
-passes p < 0.0025 in 0.19 % of cases; with ties and unequal samples the error is far larger, in either direction. So
+reaches p < 0.0025 in only 0.19 % of cases; with ties and unequal samples, the error is far larger, in either direction.
+Therefore, p is computed in one of three ways:
 
-- the permutations are counted, ties included, if that takes at most WORK additions, or if there are so few
-  different values that all tables of them fit into TABLES (two values: the hypergeometric distribution). This p is
-  exact.
+- The permutations are counted, ties included, if that takes at most WORK additions, or if there are so few distinct
+  values that they have at most TABLES tables (two values: the hypergeometric distribution). This p is exact.
 - Otherwise, if the rank sum is nearly symmetric, its square is treated as a beta variable with the exact variance and
-kurtosis for these ranks, whose tails are lighter than the normal distribution's.
-- Otherwise the ranks are rounded to a grid coarse enough for counting.
+  kurtosis for these ranks, whose tails are lighter than those of the normal distribution.
+- Otherwise, the ranks are rounded to a grid that is coarse enough for counting.
 
 E. J. G. Pitman, "Significance tests which may be applied to samples from any populations. III", Biometrika 29 (1938)
 322-335, and G. E. P. Box, S. L. Andersen, "Permutation theory in the derivation of robust criteria", J. R. Statist.
@@ -30,7 +30,7 @@ from cbench.stats.distributions import beta_sf, chi2_sf
 WORK = 4_000_000
 """The maximum number of additions for counting one test, which take a few milliseconds."""
 COARSE = 20_000_000
-"""The maximum number of additions if no approximation is good."""
+"""The maximum number of additions if the rank sum is too skewed for the beta approximation."""
 TABLES = 50_000
 MOST_KINDS = 17
 """With more distinct values, there are too many tables, because each value may or may not be in the sample."""
@@ -74,7 +74,7 @@ def p_value(h: float, lengths: Values | None, first: int, second: int) -> float:
 
 def scored_p(square: float, lengths: Values, scores: Values, first: int, second: int) -> float | None:
     """The permutation p for a sum of scores other than ranks, one score per place: P(square' >= square), where square
-    is the squared distance of the sum to its mean, divided by its variance. None if the distinct values have more
+    is the squared distance of the sum from its mean, divided by its variance. None if the distinct values have more
     tables than TABLES.
     """
     if lengths.size > MOST_KINDS:
@@ -105,13 +105,13 @@ def _sums(lengths: Values | None, n: int) -> tuple[float, float, float]:
 
 
 def _skewness(square: float, third: float, k: int, n: int) -> float:
-    """The skewness of the sum of k of n numbers about 0, drawn without replacement."""
+    """The skewness of the sum of k of n numbers with mean 0, drawn without replacement."""
     variance = k * (n - k) / (n * (n - 1)) * square
     return k * (n - k) * (n - 2 * k) / (n * (n - 1) * (n - 2)) * third / (variance * sqrt(variance))
 
 
 def _excess(square: float, fourth: float, k: int, n: int) -> float:
-    """The excess kurtosis of the sum of k of n numbers about 0, drawn without replacement.
+    """The excess kurtosis of the sum of k of n numbers with mean 0, drawn without replacement.
 
     `square`, `fourth`: the sums of the numbers' second and fourth powers, from which the sums of a^3 b, a^2 b^2, a^2 b
     c and a b c d over different numbers follow.
@@ -175,8 +175,8 @@ def _binomial(length: int, most: int, share: float) -> Values:
 
 @lru_cache(maxsize=256)
 def _enumerated(ties: tuple[int, ...], k: int, scores: tuple[float, ...] = ()) -> tuple[Values, Values]:
-    """The distribution of the sum over all tables, for the doubled ranks or for these scores. A table is how many of
-    each value, except the most frequent one, are in the sample.
+    """The distribution of the sum over all tables, for the doubled ranks or for these scores. A table states how often
+    each value, except the most frequent one, is in the sample.
     """
     share = k / sum(ties)
     ranks: Sequence[float] = scores or _doubled(ties)

@@ -2,9 +2,9 @@
 
 G. E. Noether, "Sample size determination for some common nonparametric tests", J. Amer. Statist. Assoc. 82 (1987)
 645-647: n = (z_alpha/2 + z_power)^2 / (6 (p - 1/2)^2) for each of two equal samples, p = P(X < Y) + P(X = Y)/2. Here, p
-is estimated from the study's own values: from how often a value of one order and one of the other, both minus their
-order's median, differ by less than the shift. For signed ranks, the number of pairs is n = (z_alpha/2 + z_power)^2 / (3
-(p - 1/2)^2), with p = P(D + D' > 0) for two differences.
+is estimated from the study's own values: from the share of pairs of values, one of each order and both minus their
+order's median, that differ by less than the shift. For signed ranks, the number of pairs is n = (z_alpha/2 + z_power)^2
+/ (3 (p - 1/2)^2), with p = P(D + D' > 0) for two differences.
 """
 
 from __future__ import annotations
@@ -27,8 +27,9 @@ def spread(*samples: Values) -> Values:
     """The distances between values of one sample and values of the other, or of the pairs of a single sample, relative
     to the median. Samples must be sorted; the median of each is subtracted first.
 
-    Only distances between the samples are the X - Y of the formula where their spreads differ. A sample of one value
-    has no spread: then the pairs of the other one are taken. Empty if a median is 0, or with fewer than two values.
+    If the spreads of the samples differ, only distances between the samples correspond to the formula's X - Y. If one
+    sample has a single value, and thus no spread, the pairs within the other sample are used. Empty if a median is 0,
+    or if no sample has two values.
     """
     parts = []
     for sample in samples:
@@ -39,7 +40,7 @@ def spread(*samples: Values) -> Values:
             some = sample if sample.size <= POINTS else sample[_places(sample.size)]
             parts.append((some - middle) / abs(middle))
     wide = [part for part in parts if part.size > 1]
-    if len(wide) == 1 and wide[0].size == POINTS:  # quantiles: two values may have the same one
+    if len(wide) == 1 and wide[0].size == POINTS:  # quantiles: two values may share a quantile
         wide *= 2
     if len(wide) > 1:
         return np.asarray(np.abs(wide[0][:, np.newaxis] - wide[1]).ravel())
@@ -92,7 +93,8 @@ def runs_needed(apart: Values, shift: float, alpha: float, power: float, pairs: 
 
 def detectable(apart: Values, runs: float, alpha: float, power: float, pairs: bool = False) -> float | None:
     """The smallest shift that `runs` runs of each order detect, as a share of the median; None if it exceeds LARGEST.
-    `runs`: with unequal samples, their harmonic mean. If many values are equal, the shift is a whole step of theirs.
+    `runs`: for samples of unequal size, the harmonic mean of the sizes. The result is one of the distances in `apart`;
+    equal distances count half, see superiority().
     """
     if not apart.size or runs < 2:
         return None
@@ -102,7 +104,7 @@ def detectable(apart: Values, runs: float, alpha: float, power: float, pairs: bo
     place = ceil(wanted * apart.size) - 1
     found = float(np.partition(apart, (place, min(place + 1, apart.size - 1)))[place])  # two places: see shift.py
     if np.count_nonzero(apart < found) + np.count_nonzero(apart <= found) + 1 < 2 * wanted * apart.size:
-        found = float(apart[apart > found].min(initial=np.inf))  # equal distances count half, see superiority()
+        found = float(apart[apart > found].min(initial=np.inf))  # the next larger distance
     return found if found <= LARGEST else None
 
 

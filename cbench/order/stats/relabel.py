@@ -1,4 +1,4 @@
-"""Count how many comparisons between tests change with the order by chance alone, by permuting the runs' labels.
+"""Estimate the number of comparisons between tests that change by chance alone, by permuting the runs' labels.
 
 The labels "fixed" and "random" are reassigned DRAWS times, to whole runs and, if the design has pairs, within pairs;
 this preserves drift and the correlation between the tests of a run. If there are too many tests, only a sample of them
@@ -40,8 +40,8 @@ def changed_by_chance(
     level: float,
     seen: tuple[int, int],
 ) -> ByChance | None:
-    """The changes by chance, in trials grouped by `slices`. `seen`: the number of comparisons, and how many of these
-    change. None if nothing can change.
+    """The changes by chance, in trials grouped by `slices`. `seen`: the observed numbers of comparisons and of changed
+    comparisons. None if nothing can change.
     """
     if not seen[0]:
         return None

@@ -1,9 +1,10 @@
-"""Estimate how far one order is above the other, with an interval (Hodges and Lehmann).
+"""Estimate the shift between the two orders, with an interval (Hodges and Lehmann).
 
 For two samples, the estimate is the median of the differences of all pairs; for paired differences, the median of the
 means of any two of them. The interval is the set of shifts that the rank test of the same values does not reject. For
-two samples with unequal spread, the test is studentized (Brunner and Munzel), with the variance of the samples shifted
-onto each other. If all values are positive, their logarithms are compared, so the shift is a ratio.
+two samples, it is the wider of two intervals: that of the rank-sum test, and that of the studentized test (Brunner and
+Munzel), with the variance of the samples shifted onto each other. If all values are positive, their logarithms are
+compared, so the shift is a ratio.
 
 J. L. Hodges, E. L. Lehmann, "Estimates of location based on rank tests", Ann. Math. Statist. 34 (1963) 598-611.
 E. L. Lehmann, Ann. Math. Statist. 34 (1963) 1507-1512, and J. W. Tukey's interval from Walsh averages: the intervals.
@@ -31,9 +32,7 @@ ends.
 
 @dataclass(frozen=True, slots=True)
 class ShiftInterval:
-    """The estimate and interval of the paper's Δ, (fixed - random)/fixed, in %; an end is None if there is no
-    interval.
-    """
+    """The estimate and interval of Δ, (fixed - random)/fixed, in %; an end is None if there is no interval."""
 
     delta_pct: float
     low: float | None
@@ -41,7 +40,9 @@ class ShiftInterval:
 
 
 def of_samples(fixed: Values, random: Values, level: float) -> ShiftInterval | None:
-    """The shift between two sorted samples; None if one is empty, or if the fixed median is 0 (no share exists)."""
+    """The shift between two sorted samples; None if one is empty, or if the fixed median is 0, so that no share of it
+    can be computed.
+    """
     if not fixed.size or not random.size:
         return None
     ratio = bool(fixed[0] > 0 and random[0] > 0)
@@ -62,7 +63,9 @@ def of_samples(fixed: Values, random: Values, level: float) -> ShiftInterval | N
 
 
 def of_pairs(fixed: Values, random: Values, level: float, away: Values | None = None) -> ShiftInterval | None:
-    """The shift of paired values. `away`: the pairs' differences(), sorted, if known. None as for of_samples()."""
+    """The shift of paired values; None in the same cases as of_samples(). `away`: the pairs' differences(), sorted, if
+    known.
+    """
     if not fixed.size:
         return None
     ratio = bool(fixed.min() > 0 and random.min() > 0)
@@ -88,7 +91,7 @@ def _with_itself(size: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
 
 def _middle(values: Values) -> float:
     at = (values.size - 1) // 2, values.size // 2
-    parted = np.partition(values, at)  # with two places, because with one it takes as long as sorting
+    parted = np.partition(values, at)  # np.partition with a single place takes as long as sorting
     return float(parted[at[0]] + parted[at[1]]) / 2
 
 
@@ -153,7 +156,11 @@ def _half_width(first: Values, second: Values, sizes: tuple[int, int], level: fl
 
 
 def _quantile(level: float, freedom: float) -> float:
-    """A quantile of Student's t distribution, to a thousandth."""
+    """The quantile of Student's t distribution for a two-sided interval at this level.
+
+    Exact, except for rounding, below MANY degrees of freedom; otherwise, the first two terms of the expansion around
+    the normal quantile, with a relative error below 2e-4 at the level 0.95, and below 1e-3 for levels up to 0.999.
+    """
     if freedom < MANY:
         return t_quantile((1 + level) / 2, freedom)
     z = t_quantile((1 + level) / 2, 1e6)

@@ -1,7 +1,7 @@
 """Analyze a screening experiment.
 
-The method is that of D. Flater, NIST Technical Note 1855 (2014), sections 4.6 and 4.7; docs/screen-analysis.md has
-every key.
+The method is that of D. Flater, NIST Technical Note 1855 (2014), sections 4.6 and 4.7. docs/screen-analysis.md
+explains every key of the result.
 """
 
 from __future__ import annotations
@@ -148,7 +148,7 @@ def _response(
         missing=tuple(data.label(number) for number in np.flatnonzero(keep & np.isnan(whole)).tolist()),
         treatments=sampled(kept, keep),
         sets=_effects_by_filter(data, series, whole),
-        why="it has no values",
+        why="the response has no values",
     )
 
 

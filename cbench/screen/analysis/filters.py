@@ -45,7 +45,7 @@ def chosen(data: Data, options: ScreenOptions) -> Filter:
             both = both if used.name == COMPLETE else f"{used.name}; {both}"
             used = Filter(both, both, used.keep & _keep(data, option, texts))
         if not used.keep.any():
-            raise UsageError(f"{used.name}: leaves no treatment")
+            raise UsageError(f"{used.name}: leaves no treatment; choose a wider filter")
     return used
 
 
@@ -87,7 +87,7 @@ def treatment_set(data: Data, each: Filter, assessment: Assessment | None) -> Tr
     """A filter with its balance and aliasing."""
     many = int(each.keep.sum())
     if assessment is None:
-        return TreatmentSet(each.name, each.words, many, {}, None, None, (), ("it leaves nothing",))
+        return TreatmentSet(each.name, each.words, many, {}, None, None, (), ("no treatment is left",))
     factors = data.factors
     return TreatmentSet(
         name=each.name,

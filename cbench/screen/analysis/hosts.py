@@ -148,8 +148,8 @@ def decided(data: Data, responses: Mapping[str, ResponseResult], alpha: float) -
 
 
 def of_screen(data: Data, responses: Mapping[str, ResponseResult]) -> ScreenHosts | None:
-    """The hosts of a screen, and those that differ from the others, with Holm's correction over hosts, responses and
-    the two questions; None for one host.
+    """The hosts of a screen, and those that differ from the others in their level or in an effect, with one Holm
+    correction over all of these tests; None for one host.
     """
     if not data.hosts:
         return None

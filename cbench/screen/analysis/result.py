@@ -134,7 +134,9 @@ class SampleResult:
 
 @dataclass(frozen=True, slots=True)
 class LevelMean:
-    """The mean at a level. `difference`: from the first level, with its `interval`; only with more than two levels."""
+    """The mean at a level. `difference`: the difference from the first level, with its `interval`, if the factor has
+    more than two levels.
+    """
 
     level: str
     mean: float | None
@@ -274,8 +276,8 @@ class NoMateriality:
 @dataclass(frozen=True, slots=True)
 class HostEffect:
     """An effect on one host. `n`: the number of iterations, or of batches for a hard factor; `percent`: in % of the
-    mean of all treatments; `interval`: from this host alone; `p_effect`: for a difference from the mean of the other
-    hosts' effects, not corrected.
+    mean of all treatments; `interval`: from this host alone; `p_effect`: the uncorrected p-value of the difference
+    from the mean of the other hosts' effects.
     """
 
     host: str
@@ -288,8 +290,8 @@ class HostEffect:
 
 @dataclass(frozen=True, slots=True)
 class FactorByHost:
-    """A factor's effect, second level minus first, on each host. `p_interaction`: for a difference between hosts;
-    `p_holm`: the same, corrected for all responses and factors.
+    """A factor's effect, second level minus first, on each host. `p_interaction`: the p-value of the difference between
+    hosts; `p_holm`: this p-value, corrected for all responses and factors.
     """
 
     factor: str
@@ -302,8 +304,8 @@ class FactorByHost:
 
 @dataclass(frozen=True, slots=True)
 class HostLevel:
-    """A host's median in the response's unit. `level_pct`: how far this median is above the other hosts' medians, in %;
-    `p_level`: the p-value of this difference.
+    """A host's median in the response's unit. `level_pct`: the difference of this median from the geometric mean
+    of the other hosts' medians, in %; `p_level`: the p-value of this difference.
     """
 
     host: str

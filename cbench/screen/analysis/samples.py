@@ -152,7 +152,7 @@ def material(
     """Compare effects with the ranges of the distributions and with the widths of intervals by sample size."""
     spans = [each.max - each.min for each in rows if each.max is not None and each.min is not None]
     if not effects or not spans:
-        return NoMateriality("no main effect that can be estimated" if not effects else "no values")
+        return NoMateriality("no main effect can be estimated" if not effects else "no values")
     own = OwnWidths(
         n=int(np.median([each.n for each in rows if each.n])),
         bca=_median_width([each.bca_mid for each in rows]),

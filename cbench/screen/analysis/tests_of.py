@@ -22,7 +22,7 @@ from cbench.screen.stats.lenth import LENTH, Contrast, contrasts, lenth
 from cbench.screen.stats.splitplot import SplitPlot
 from cbench.stats.distributions import f_sf
 
-UNKNOWN = "which values belong to one iteration is not known"
+UNKNOWN = "the assignment of values to iterations is unknown"
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from cbench.screen.stats.practical_significance import Materiality
 from cbench.screen.stats.resolution import coarse_words
 
 USUAL = 40
-"""The usual number of values in a sample, which TN 1855 considers insufficient."""
+"""The usual number of values in a sample, which NIST Technical Note 1855 (2014) considers insufficient."""
 NOTHING = "nothing could be tested"
 
 
@@ -85,8 +85,8 @@ def _shared(result: ScreenResult) -> dict[str, tuple[str, ...]]:
 
 
 def _alone(result: ScreenResult) -> list[str]:
-    """Sentences on effects that are significant individually but not after correction, and the number of inert
-    effects.
+    """A sentence on effects that are significant individually but not after correction, and on the number of such
+    effects expected by chance.
     """
     alone = [
         f"{f'{name}: ' if len(result.responses) > 1 else ''}{effect} ({_size(each, row.unit)}p {each.p:.2g})"
@@ -141,7 +141,7 @@ def _seen_with(result: ScreenResult) -> list[str]:
 
 
 def _without_replicates(result: ScreenResult) -> list[str]:
-    """A sentence on the comparison that Lenth's method makes."""
+    """A sentence for each response that is tested by Lenth's method."""
     lines = []
     for name, row in result.responses.items():
         if row.lenth is None:
@@ -312,7 +312,9 @@ def _beware(result: ScreenResult) -> list[str]:
     doubtful = [each.name for each in design.treatments if each.questionable is not None and each.kept]
     if doubtful:
         are = "is" if len(doubtful) == 1 else "are"
-        lines.append(f"{some(doubtful)} {are} questionable and counted; --exclude-questionable leaves them out")
+        lines.append(
+            f"{some(doubtful)} {are} questionable and counted; --exclude-questionable omits questionable treatments"
+        )
     used = next(each for each in design.sets if each.name == chosen.name)
     if used.balanced is False:
         lines.append(

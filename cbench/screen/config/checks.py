@@ -35,7 +35,7 @@ def _knobs(level: Level) -> list[str]:
 NAMED: tuple[tuple[str, Callable[[Level], Iterable[str]]], ...] = (
     ("the variable", lambda level: level.environment),
     ("the knob", _knobs),
-    ("the kernel's", lambda level: [word.partition("=")[0] for word in level.kernel or ()]),
+    ("the kernel parameter", lambda level: [word.partition("=")[0] for word in level.kernel or ()]),
 )
 """The settings that several factors can control if each factor sets different names, with a function for the names that
 a level sets.
@@ -56,9 +56,13 @@ def check_screen(screen: Screen, whole: TomlTable) -> None:
         raise whole.error("factor", str(error)) from None
     tests = len(planned) * len(screen.workloads)
     if tests > MOST_TESTS:
-        raise whole.error("factor", f"{tests:,} treatments of workloads; at most {MOST_TESTS:,} are supported")
+        raise whole.error(
+            "factor", f"{tests:,} combinations of treatment and workload; at most {MOST_TESTS:,} are supported"
+        )
     if screen.runs is not None and screen.runs != len(planned):
-        raise whole.error_at(("screen", "runs"), f"{screen.runs}: the requested design has {len(planned)} treatments")
+        raise whole.error_at(
+            ("screen", "runs"), f"{screen.runs}: the requested design has {len(planned)} treatments: write this number"
+        )
     _constraints(screen, planned, whole)
     _samples(screen, planned, whole)
     _abridgments(screen, planned, whole)
@@ -72,10 +76,12 @@ def _names(screen: Screen, whole: TomlTable) -> None:
         for number, name in enumerate(names):
             if name in model.RESERVED:
                 raise whole.error_at(
-                    (key, number, "name"), f"{name!r} has another meaning in a table; choose another name"
+                    (key, number, "name"), f"{name!r} is a reserved column name of exported tables; choose another name"
                 )
             if key == "response" and name in factors:
-                raise whole.error_at((key, number, "name"), f"{name!r} is a factor's name")
+                raise whole.error_at(
+                    (key, number, "name"), f"{name!r} is also the name of a factor; choose another name"
+                )
 
 
 def _ways(screen: Screen, whole: TomlTable) -> None:
@@ -84,20 +90,26 @@ def _ways(screen: Screen, whole: TomlTable) -> None:
         place = ("factor", number, "level")
         for key, has in ONCE:
             if any(map(has, earlier.levels)) and any(map(has, later.levels)):
-                raise whole.error_at(place, f"{earlier.name} and {later.name} both set {key}: that is one factor")
+                raise whole.error_at(
+                    place, f"{earlier.name} and {later.name} both set {key}: merge them into one factor"
+                )
         for what, names in NAMED:
             if both := _named(earlier, names) & _named(later, names):
                 raise whole.error_at(
-                    place, f"{earlier.name} and {later.name} both set {what} {min(both)}: that is one factor"
+                    place, f"{earlier.name} and {later.name} both set {what} {min(both)}: merge them into one factor"
                 )
         for first, second in ((earlier, later), (later, earlier)):
             if any(level.profile for level in first.levels) and _named(second, _knobs):
-                raise whole.error_at(place, f"{first.name} applies a profile, which {second.name}'s knobs would change")
+                raise whole.error_at(
+                    place,
+                    f"{first.name} applies a profile, which the knobs of {second.name} would change: use one factor",
+                )
     for number, factor in enumerate(screen.factors):
         for level in factor.levels:
             if both := set(level.environment) & set(screen.environment):
                 raise whole.error_at(
-                    ("factor", number, "level"), f"{factor.name} sets {min(both)}, which [environment] sets too"
+                    ("factor", number, "level"),
+                    f"{factor.name} and [environment] both set {min(both)}: remove one of them",
                 )
 
 
@@ -110,8 +122,8 @@ def _profile(screen: Screen, whole: TomlTable) -> None:
         if screen.profile and any(level.by_quiet for level in factor.levels):
             raise whole.error_at(
                 ("screen", "profile"),
-                f"{factor.name} (factor {number + 1}) applies settings of its own: one profile at a "
-                "time can be applied; set the profile in its levels instead",
+                f"{factor.name} (factor {number + 1}) applies its own settings, and only one profile "
+                "can be applied at a time; set the profile in the levels of this factor instead",
             )
     changing = [factor for factor in screen.factors if any(level.by_quiet for level in factor.levels)]
     if len({factor.hard for factor in changing}) > 1:
@@ -133,28 +145,33 @@ def _workloads(screen: Screen, whole: TomlTable) -> None:
             if level.profiler and ours:
                 raise whole.error_at(
                     (*where, "profiler"),
-                    f"the workload {ours[0]!r} is cbench's: `perf record` works only with commands",
+                    f"`perf record` works only with commands, and {ours[0]!r} is a workload of cbench: omit profiler",
                 )
             if level.flags is not None and not screen.build:
-                raise whole.error_at((*where, "flags"), "apply to `build` in [screen], which is missing")
+                raise whole.error_at((*where, "flags"), "apply to `build` in [screen], which is missing: add it")
             if level.cpus and "," in level.cpus + level.cpus.replace("-", ",") and ours:
                 raise whole.error_at(
-                    (*where, "cpus"), f"{level.cpus}: the workload {ours[0]!r} is cbench's and runs on one CPU"
+                    (*where, "cpus"),
+                    f"{level.cpus}: {ours[0]!r} is a workload of cbench and runs on one CPU: write one CPU",
                 )
     built = any(level.build or level.flags is not None for factor in screen.factors for level in factor.levels)
     for place, workload in enumerate(screen.workloads):
         if workload.built and not (built or screen.build):
-            raise whole.error_at(("workload", place, "workload"), f"{model.BUILT}: nothing is built: write `build`")
+            raise whole.error_at(
+                ("workload", place, "workload"),
+                f"{model.BUILT}: nothing is built: write `build` in [screen] or in a level",
+            )
 
 
 def _batches(screen: Screen, whole: TomlTable) -> None:
     hard = screen.hard
     for kernel in (factor for factor in hard if any(level.kernel is not None for level in factor.levels)):
         if not isinstance(screen.reset, RebootReset):
-            raise whole.error_at(("reset",), f'{kernel.name} is set by a boot: write kind = "reboot" in [reset]')
+            raise whole.error_at(("reset",), f'{kernel.name} changes only at boot: write kind = "reboot" in [reset]')
         if not screen.reset.command:
             raise whole.error_at(
-                ("reset",), f"{kernel.name} needs a `command` in [reset] that boots with the words in $CBENCH_KERNEL"
+                ("reset",),
+                f"{kernel.name} needs a `command` in [reset] that boots with the parameters in $CBENCH_KERNEL",
             )
         if missing := [level.name for level in kernel.levels if level.kernel is None]:
             raise whole.error_at(
@@ -164,7 +181,7 @@ def _batches(screen: Screen, whole: TomlTable) -> None:
             )
     _level_variables(screen, whole)
     if screen.sequence and len(hard) != 1:
-        raise whole.error_at(("screen", "sequence"), f"is for one hard factor, not for {len(hard)}")
+        raise whole.error_at(("screen", "sequence"), f"requires exactly one hard factor; there are {len(hard)}")
     if screen.sequence and screen.sequence != (model.MIXED,):
         counts = {name: screen.sequence.count(name) for name in hard[0].names}
         if wrong := [each for each in screen.sequence if each not in counts]:
@@ -172,7 +189,8 @@ def _batches(screen: Screen, whole: TomlTable) -> None:
         if uneven := [name for name, count in counts.items() if count != screen.batches]:
             raise whole.error_at(
                 ("screen", "sequence"),
-                f"has the level {uneven[0]!r} {counts[uneven[0]]} times, and batches = {screen.batches} are wanted",
+                f"lists the level {uneven[0]!r} {counts[uneven[0]]} times; batches = {screen.batches} requires this "
+                "number of each level",
             )
 
 
@@ -185,11 +203,13 @@ def _level_variables(screen: Screen, whole: TomlTable) -> None:
         if not factor.hard:
             continue
         name = factor.name.upper()
-        where = f"{factor.name!r}: [reset] has a command, which finds its level in $CBENCH_LEVEL_{name}"
+        where = f"{factor.name!r}: the command in [reset] reads the level from $CBENCH_LEVEL_{name}"
         if not VARIABLE.fullmatch(name):
-            raise whole.error_at(("factor", number, "name"), f"{where}: write letters, digits and _ only")
+            raise whole.error_at(("factor", number, "name"), f"{where}: use only letters, digits and _")
         if name in seen:
-            raise whole.error_at(("factor", number, "name"), f"{where}, like {seen[name]!r}: choose another name")
+            raise whole.error_at(
+                ("factor", number, "name"), f"{where}, which {seen[name]!r} also uses: choose another name"
+            )
         seen[name] = factor.name
 
 
@@ -201,16 +221,19 @@ def _design(screen: Screen, whole: TomlTable) -> None:
         return
     if many := [factor.name for factor in screen.factors if len(factor.levels) != 2]:
         raise whole.error_at(
-            ("screen", "design"), f"{screen.design!r} is for factors of two levels; {many[0]} has more"
+            ("screen", "design"), f"{screen.design!r} is only for factors with two levels; {many[0]} has more"
         )
     if screen.hard:
         raise whole.error_at(
             ("screen", "design"), f"{screen.design!r} does not support batches, but {screen.hard[0].name} is hard"
         )
     if any(each.kind == model.EXCLUDED for each in screen.constraints):
-        raise whole.error_at(("screen", "design"), f"{screen.design!r} needs all of its treatments; some are excluded")
+        raise whole.error_at(
+            ("screen", "design"),
+            f"{screen.design!r} needs all its treatments: remove constraints of kind '{model.EXCLUDED}'",
+        )
     if screen.design == model.PLACKETT_BURMAN and screen.generators:
-        raise whole.error_at(("screen", "generators"), f"are for {model.FRACTION!r}")
+        raise whole.error_at(("screen", "generators"), f"apply only to design = {model.FRACTION!r}")
 
 
 def _constraints(screen: Screen, planned: Sequence[model.Treatment], whole: TomlTable) -> None:
@@ -223,13 +246,14 @@ def _constraints(screen: Screen, planned: Sequence[model.Treatment], whole: Toml
         left = {treatment.levels[factor.name] for treatment in planned}
         if missing := [name for name in factor.names if name not in left]:
             raise whole.error(
-                "constraint", f"every treatment with {factor.name}={missing[0]} is excluded: leave the level out"
+                "constraint", f"every treatment with {factor.name}={missing[0]} is excluded: remove the level"
             )
     for treatment in planned:
         for workload in screen.workloads:
             if not treatments.obtainable(screen, treatment, workload):
                 raise whole.error(
-                    "constraint", f"{treatment.name} has no response left of {workload.name!r}: exclude it instead"
+                    "constraint",
+                    f"{treatment.name} has no response left for {workload.name!r}: exclude the treatment instead",
                 )
 
 
@@ -269,15 +293,15 @@ def _samples(screen: Screen, planned: Sequence[Treatment], whole: TomlTable) -> 
                 if _counts(before) != _counts(how):
                     raise whole.error_at(
                         place,
-                        f"{other.name} samples {_counts(before)} and {treatment.name} {_counts(how)}: their numbers "
-                        "cannot be compared",
+                        f"{other.name} samples {_counts(before)} and {treatment.name} samples {_counts(how)}: sample "
+                        "counts cannot be compared",
                     )
 
 
 def _contradiction(response: Response, how: Sampling | None) -> str:
     """The contradiction between a treatment's sampling and a response, as text; "" if there is none."""
     if how is None:
-        return f'is not sampled (profiler = "{NO_PROFILER}"), which {response.name} requests: omit its call graph'
+        return f'is not sampled (profiler = "{NO_PROFILER}"), but {response.name} requests a call graph: omit it'
     said = perf_record.named(response.metric.detail)
     wanted = perf_record.parse(response.metric.detail)
     event = "event" in said and wanted.event != how.event

@@ -6,54 +6,56 @@ from cbench.study.resets import registry
 
 EXAMPLE = (
     '''\
-# A screening experiment. `cbench screen plan THIS_FILE` shows what would run and what it can test, `cbench screen run`
-# runs it, `cbench screen analyze` and `report` report which factors matter.
+# A screening experiment. `cbench screen plan THIS_FILE` shows the runs and the effects that they can test. `cbench
+# screen run` runs the experiment. `cbench screen analyze` and `report` report the factors that matter.
 
 [screen]
 name = "example"
-iterations = 10           # of each batch; an iteration runs every treatment once, in a fresh random order
-batches = 1               # for each combination of the hard factors' levels (in all where no factor is hard)
-# sequence = "mixed"      # of the batches: neither alternating nor in blocks; or a list of levels; else in rounds
-seed = 1                  # for all orders; the same seed gives the same ones
-alpha = 0.05              # chance of a false alarm
-confidence = 0.95         # of the intervals
-design = "full"           # every combination; with two levels each and no constraints also fraction, plackett-burman
-# runs = 8                # ... of so many treatments
-# generators = ["D=ABC"]  # ... of a fraction, in place of the best one
-timeout = 60              # seconds that a trial may take
-# read = "wall"             # how the numbers of commands are read that do not say it themselves
-# Once for each combination of levels with flags; what it makes goes to $CBENCH_BUILD.
+iterations = 10           # per batch; an iteration runs every treatment of its batch once, in a fresh random order
+batches = 1               # per combination of the hard factors' levels, or in total if no factor is hard
+# sequence = "mixed"      # batches neither alternate nor form blocks; or a list of levels; default: in rounds
+seed = 1                  # of all random orders; the same seed yields the same orders
+alpha = 0.05              # probability of any false alarm among all tested effects
+confidence = 0.95         # level of the intervals
+design = "full"           # every combination; or fraction, plackett-burman: two levels per factor, nothing excluded
+# runs = 8                # number of treatments of a fraction or a Plackett-Burman design
+# generators = ["D=ABC"]  # of a fraction; default: the best ones
+timeout = 60              # time limit for a trial in seconds
+# read = "wall"             # how to read the numbers of commands whose responses have no `read`
+# Build command, run once for each combination of levels with flags or build. It writes to the directory $CBENCH_BUILD.
 build = """
 echo 'int main(void) { volatile long s = 0; for (long i = 0; i < 3000000; i++) s += i; return 0; }' |
   cc $CBENCH_FLAGS -x c -o "$CBENCH_BUILD/program" -
 """
-counter = "auto"          # what counts for workloads of cbench, see `cbench list`
+counter = "auto"          # counter for workloads of cbench; `cbench list` lists the counters
 # profile = "bench"       # run everything inside `quiet run --profile bench`, on the isolated CPUs (needs root)
-# cpus = "2-3"            # ... on these
-setup = []                # commands before the first trial, and at each resume
-teardown = []             # and when the experiment ends or is interrupted
+# cpus = "2-3"            # isolated CPUs to run on
+setup = []                # commands to run before the first trial and at each resume
+teardown = []             # commands to run when the experiment ends or is interrupted
 
-[environment]             # for all commands
+[environment]             # variables of all commands
 LC_ALL = "C"
 
-[reset]                   # what happens to the host before each batch, as in a study: see docs/study-file.md
+[reset]                   # reset of the host before each batch, as in a study: see docs/study-file.md
 '''
     + registry.EXAMPLE[0]
     + """\
 
-# Factors. Each level says how it is set, in one way or several:
-#   found = true                      nothing: the host's own setting
-#   environment = { NAME = "value" }  variables of the trial; of equal length, for their size moves the stack
-#   cpus = "2"                        the CPUs that it runs on
-#   aslr = false                      random addresses or fixed ones
-#   flags = "-O2"                     for [screen] build, in $CBENCH_FLAGS; build = "..." a command of its own, after it
-#   profiler = "dwarf"                under `perf record`: none, fp, dwarf or lbr, then event= and hz= or period=
-#   knob = "timer_migration"          quiet's knob at its quiet value, or "smt=off"; or several (needs root)
-#   profile = "bench"                 quiet's profile, around each trial (needs root)
-#   governor = "powersave"            of all CPUs (needs root)
-#   command = "...", restore = "..."  commands of yours, before and after each trial; check = "...": has to succeed
-#   kernel = ["nosmt"]                words of the kernel's command line, in a hard factor: [reset] boots with them
-# hard = true: the level changes between batches only.
+# Factors. Each level has one or several of these keys, which set it:
+#   found = true                      set nothing: keep the host's setting
+#   environment = { NAME = "value" }  variables of the trial, of equal length, because their size moves the stack
+#   cpus = "2"                        CPUs to run the trial on
+#   aslr = false                      fixed addresses; true: random addresses
+#   flags = "-O2"                     $CBENCH_FLAGS of `build` in [screen]
+#   build = "..."                     build command to run after `build` in [screen]
+#   profiler = "dwarf"                run under `perf record` (none, fp, dwarf, lbr), then event=, hz= or period=
+#   knob = "timer_migration"          one or several knobs at their quiet value, or "smt=off" (needs root)
+#   profile = "bench"                 profile of quiet, applied for each trial (needs root)
+#   governor = "powersave"            frequency governor of all CPUs (needs root)
+#   command = "...", restore = "..."  commands to run before and after each trial
+#   check = "..."                     command that must succeed while the level is set
+#   kernel = ["nosmt"]                kernel parameters of a hard factor, with which [reset] boots
+# hard = true: the level changes only between batches.
 [[factor]]
 name = "opt"
 [[factor.level]]
@@ -88,10 +90,10 @@ environment = { PADDED = "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx
 name = "sum"
 command = '"$CBENCH_BUILD/program"'
 directory = "."
-# workload = "hash"       # in place of a command; or FILE.c:FUNCTION, $CBENCH_BUILD/LIB.so:FUNCTION
+# workload = "hash"       # instead of a command; or FILE.c:FUNCTION, $CBENCH_BUILD/LIB.so:FUNCTION
 # params = { n = 1000 }
 
-# What is measured, as a study's metrics are: docs/study-file.md has all values of `read`.
+# Responses to measure, like the metrics of a study; docs/study-file.md lists all values of `read`.
 [[response]]
 name = "user"
 read = "user"
@@ -103,21 +105,21 @@ name = "elapsed"
 read = "wall"
 workloads = ["sum"]       # the workloads with this response; default: all
 
-# Treatments that are excluded, questionable (run, and marked), or lack a response (unobtainable). A filter names
-# factors and levels, several with commas; a factor that it does not name may have any.
+# Treatments that are excluded, questionable (run and marked), or lack a response (unobtainable). A filter names
+# factors and levels, with commas between several levels; any other factor may have any level.
 [[constraint]]
 kind = "questionable"
 where = "opt=O0 env=large"
-reason = "nobody runs it so"
-# responses = ["user"]    # kind unobtainable: the unavailable responses
+reason = "not used in practice"
+# responses = ["user"]    # for kind = "unobtainable": the responses that the treatments lack
 
-# Named filters of the analysis: what stays (only) and what goes (minus).
+# Named filters for the analysis: treatments to keep (only) and to remove (minus).
 [[abridgment]]
 name = "optimized"
 # only = ["opt=O2"]
 minus = ["opt=O0"]
 
-# What is held, said or read at the beginning of each batch.
+# Variables held constant: a stated value, or a command whose output is stored at the beginning of each batch.
 [[controlled]]
 name = "kernel"
 command = "uname -r"      # or value = "..."

@@ -27,7 +27,7 @@ def word(table: TomlTable, key: str) -> str:
     """A name that can be used in a filter, from this key of the table. Raises UsageError for any other text."""
     text = table.label(key)
     if not WORD.fullmatch(text):
-        raise table.error(key, f"{text!r}: write a string without spaces and without = , * : and control characters")
+        raise table.error(key, f"{text!r}: write a string without spaces, control characters, = , * or :")
     return text
 
 
@@ -57,12 +57,12 @@ def _factor(table: TomlTable, check: bool) -> ScreenFactor:
         if level.name in levels:
             raise each.error("name", f"{level.name!r} appears twice")
         if level.kernel is not None and not hard:
-            raise each.error("kernel", f"only a boot changes it: write hard = true in the factor {name!r}")
+            raise each.error("kernel", f"changes only at boot: write hard = true in the factor {name!r}")
         levels[level.name] = level
     if len(levels) < 2:
         raise table.error(
             "level",
-            f"{name!r} has {len(levels)}: a factor needs at least 2 levels; a variable held constant is [[controlled]]",
+            f"{name!r} has {len(levels)}: a factor needs at least 2 levels; write a constant as [[controlled]]",
         )
     profiled = _profiled(tuple(levels.values()))
     _check_levels(tables, profiled)
@@ -84,14 +84,16 @@ def _check_levels(tables: Sequence[TomlTable], levels: Sequence[Level]) -> None:
         bare = replace(level, name="", found=False, restore=None, check="")
         if bare in seen:
             same = levels[seen.index(bare)].name
-            raise table.error("", f"the level {level.name!r} sets the same as {same!r}: change or remove one of them")
+            raise table.error(
+                "", f"the level {level.name!r} has the same settings as {same!r}: change or remove one of them"
+            )
         seen.append(bare)
     without = next((level.name for level in levels if not level.command), None)
     for table, level in zip(tables, levels, strict=True):
         if level.command and level.restore is None and without is not None:
             raise table.error(
                 "command",
-                f"stays set at the level {without!r}, which has none: "
+                f"its setting persists at the level {without!r}, which has no command: "
                 'write `restore`, or restore = "" if nothing needs restoring',
             )
 
@@ -126,9 +128,7 @@ def _level(table: TomlTable, check: bool) -> Level:
 def _check_way(table: TomlTable, level: Level, ways: list[str]) -> None:
     name = level.name
     if level.found and len(ways) > 1:
-        raise table.error(
-            "found", f"the level {name!r} has found = true, and {ways[1]} sets it: write only one of them"
-        )
+        raise table.error("found", f"the level {name!r} has both found = true and {ways[1]}: write only one of them")
     if not ways or (ways == ["found"] and not level.found):
         raise table.error("", f"the level {name!r} {SETS}")
     if "environment" in ways and not level.environment:
@@ -139,10 +139,12 @@ def _check_way(table: TomlTable, level: Level, ways: list[str]) -> None:
     if level.profile and level.knobs:
         raise table.error(
             "profile",
-            f"the level {name!r} also has knobs, which a profile of your own can contain: write only one of them",
+            f"the level {name!r} has both a profile and knobs: write only one of them; a profile can contain knobs",
         )
     if level.kernel and (wrong := [each for each in level.kernel if not each or any(c.isspace() for c in each)]):
-        raise table.error("kernel", f'{wrong[0]!r}: one word of the command line, such as "nosmt"')
+        raise table.error(
+            "kernel", f'{wrong[0]!r}: write each kernel parameter as a string without spaces, such as "nosmt"'
+        )
 
 
 def _text(table: TomlTable, key: str) -> str:

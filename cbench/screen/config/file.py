@@ -123,8 +123,8 @@ def _look(table: TomlTable, screen_workload: ScreenWorkload, folder: str | None)
 
 
 def _responses(whole: TomlTable, workloads: tuple[ScreenWorkload, ...], default: str) -> tuple[Response, ...]:
-    """The responses, each with an instrument that some workload has; if the file has none, the first workload's own
-    response.
+    """The responses, each with the workloads that its instrument can read. Raises UsageError if the file has none, or
+    if a response or a workload has no counterpart.
     """
     tables = whole.tables("response")
     if not tables:
@@ -143,8 +143,10 @@ def _responses(whole: TomlTable, workloads: tuple[ScreenWorkload, ...], default:
         if metric.name in responses:
             raise table.error("name", f"{metric.name!r} appears twice")
         if not fitting or (wanted and len(fitting) < len(meant)):
-            which = "commands" if value else "workloads of cbench"
-            raise table.error("read", f'cannot be read from {which}; use read = "value" for its own number')
+            why = 'commands; "value" is the number of a workload of cbench'
+            if not value:
+                why = 'workloads of cbench; write read = "value" for the number of a workload'
+            raise table.error("read", f"cannot be read from {why}")
         responses[metric.name] = Response(metric.name, metric, tuple(each.name for each in fitting))
     for place, workload in enumerate(workloads):
         if not any(workload.name in each.workloads for each in responses.values()):
@@ -157,7 +159,7 @@ def _controlled(whole: TomlTable) -> tuple[Controlled, ...]:
     for table in whole.tables("controlled"):
         variable = Controlled(table.label("name"), table.text("value", ""), table.text("command", ""))
         if bool(variable.value) == bool(variable.command):
-            raise table.error("value", "write either the value in words, or a `command` that prints it")
+            raise table.error("value", "write either `value`, or a `command` that prints the value")
         if variable.name in variables:
             raise table.error("name", f"{variable.name!r} appears twice")
         table.end()
@@ -170,7 +172,11 @@ def _constraint(table: TomlTable, factors: Sequence[ScreenFactor], responses: Se
     where = filter_of(table, "where", table.text("where"), factors)
     named = table.texts("responses")
     if (kind == UNOBTAINABLE) != bool(named):
-        why = "is missing: name unavailable ones" if kind == UNOBTAINABLE else f"does not apply to kind = {kind!r}"
+        why = (
+            "is missing: list the unobtainable responses"
+            if kind == UNOBTAINABLE
+            else f"does not apply to kind = {kind!r}"
+        )
         raise table.error("responses", why)
     names = [each.name for each in responses]
     if unknown := [each for each in named if each not in names]:
@@ -192,7 +198,9 @@ def _abridgments(whole: TomlTable, factors: Sequence[ScreenFactor]) -> tuple[Abr
             tuple(filter_of(table, key, each, factors) for each in table.texts(key)) for key in ("only", "minus")
         )
         if not only and not minus:
-            raise table.error("minus", "is missing: name the treatments to remove, or with `only` those to keep")
+            raise table.error(
+                "minus", "is missing: write the treatments to remove, or use `only` for the treatments to keep"
+            )
         table.end()
         abridgments[name] = Abridgment(name, only, minus)
     return tuple(abridgments.values())
@@ -205,11 +213,11 @@ def filter_of(table: TomlTable, key: str, text: str, factors: Sequence[ScreenFac
     for part in text.split():
         name, equals, levels = part.partition("=")
         if not equals:
-            raise table.error(key, f"{part!r}: write FACTOR=LEVEL, several levels with commas")
+            raise table.error(key, f"{part!r}: write FACTOR=LEVEL, with commas between several levels")
         if name not in known:
             raise table.error(key, f"unknown factor {name!r}; the factors are {', '.join(known)}")
         if name in where:
-            raise table.error(key, f"{name!r} appears twice; write its levels with commas")
+            raise table.error(key, f"{name!r} appears twice; write FACTOR=LEVEL,LEVEL")
         wanted = known[name].names if levels == "*" else tuple(levels.split(","))
         if wrong := [each for each in wanted if each not in known[name].names]:
             raise table.error(key, f"{name} has no level {wrong[0]!r}; its levels are {', '.join(known[name].names)}")

@@ -14,7 +14,7 @@ from cbench.study.model import Metric
 from cbench.study.resets.reset import Reset
 
 SCREEN = "screen"
-"""The kind of such an experiment in a store (Header.kind)."""
+"""The kind of a screening experiment in a store (Header.kind)."""
 CONSTRAINTS = EXCLUDED, QUESTIONABLE, UNOBTAINABLE = "excluded", "questionable", "unobtainable"
 MIXED = "mixed"
 DESIGNS = FULL, FRACTION, PLACKETT_BURMAN = "full", "fraction", "plackett-burman"
@@ -49,8 +49,8 @@ class Level:
 
     Per process: `environment`, `cpus` (in the kernel's notation), `aslr`, `profiler`. Per artifact: `build` (a command,
     done once) and `flags` (for the experiment's own build command). On the host: `knob` and `profile` (quiet's, applied
-    through its journal), `governor` (through quiet's knob), `command` with `restore` and `check`, `kernel` (words of
-    the kernel's command line; only a boot changes them).
+    through its journal), `governor` (through quiet's knob), `command` with `restore` and `check`, `kernel`
+    (parameters on the kernel's command line, which change only at boot).
     """
 
     name: str
@@ -67,7 +67,7 @@ class Level:
     command: str = ""
     restore: str | None = None  # None: not given; "": nothing to restore
     check: str = ""  # a command that must succeed while the level is set
-    kernel: tuple[str, ...] | None = None  # (): none of the words of the factor's other levels
+    kernel: tuple[str, ...] | None = None  # (): none of the parameters of the factor's other levels
 
     @property
     def by_quiet(self) -> bool:
@@ -93,9 +93,7 @@ class ScreenFactor:
 
 @dataclass(frozen=True, slots=True)
 class ScreenWorkload:
-    """The workload of every treatment: a command of the shell, or a workload of `cbench list`; exactly one of the two
-    is set.
-    """
+    """The workload of every treatment: exactly one of a shell `command` and a `workload` of `cbench list`."""
 
     name: str
     command: str = ""

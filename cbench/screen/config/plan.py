@@ -156,20 +156,20 @@ class Planned:
         return tuple(each.numbers for each in self.treatments if response not in each.unobtainable)
 
     def check(self) -> None:
-        """Raises UsageError if the experiment cannot test any effect, or if a response cannot for a reason other than a
-        missing profiler.
+        """Raises UsageError if the experiment cannot test any effect, or if no effect on a response can be tested for a
+        reason other than a missing profiler.
         """
         name = self.screen.name
         if not any(each.ok for each in self._whole.effects):
             why = self._whole.effects[0].words if self._whole.effects else "there are no effects"
-            raise UsageError(f"{name}: this design can test nothing: {why}")
+            raise UsageError(f"{name}: this design cannot test any effect: {why}")
         for response in self.screen.responses:
             judged = self._by_response.get(response.name)
             if judged is None:
                 raise UsageError(f"{name}: the response {response.name} is not available for any treatment")
             reasons = {each.unobtainable.get(response.name) for each in self.treatments} - {None}
             if reasons != {UNSAMPLED} and not any(each.ok for each in judged.effects):
-                raise UsageError(f"{name}: the response {response.name} can test nothing: {judged.effects[0].words}")
+                raise UsageError(f"{name}: no effect on {response.name} can be tested: {judged.effects[0].words}")
 
     def result(
         self, seconds: Mapping[int, float] | None = None, spreads: Mapping[str, float] | None = None
@@ -222,7 +222,7 @@ class Planned:
         return (*words, *_interactions(self._whole)) if self.screen.design == PLACKETT_BURMAN else words
 
     def _boots(self) -> list[str]:
-        """A sentence on how well the batches of a single hard factor are mixed, if each level has several."""
+        """A sentence on the order of the batches of a single hard factor, if each level has several batches."""
         hard = self.screen.hard
         if len(hard) != 1 or self.screen.batches < 2:
             return []
@@ -310,7 +310,7 @@ def lines(plan: ScreenPlan, most: int = SHOWN) -> list[str]:
         shown += [f"  {words}" for words in abridgment.words]
     if plan.left_s is not None:
         shown.append(
-            f"will take about {timedelta(seconds=round(plan.left_s))}, estimated from the trials of an earlier run"
+            f"duration: about {timedelta(seconds=round(plan.left_s))}, estimated from the trials of an earlier run"
         )
     return shown
 

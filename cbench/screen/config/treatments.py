@@ -150,7 +150,9 @@ def sampled(screen: Screen, treatment: Treatment, workload: ScreenWorkload) -> S
         if each.metric.source == SAMPLES
     }
     if len(counted) > 1:
-        raise UsageError(f"{treatment.name} is sampled in two ways: a command runs under one `perf record`")
+        raise UsageError(
+            f"{treatment.name} is sampled in two ways, but runs under one `perf record`: use one event and rate"
+        )
     wanted = next(iter(counted), None)
     profilers = [screen.level(factor, level).profiler for factor, level in treatment.levels.items()]
     level = next((text for text in profilers if text), "")
@@ -163,7 +165,7 @@ def sampled(screen: Screen, treatment: Treatment, workload: ScreenWorkload) -> S
     if wanted is None or "," in level:
         return own
     if wanted.call_graph and wanted.call_graph != own.call_graph:
-        raise UsageError(f"{treatment.name} is sampled in two ways: with {own.call_graph} and with {wanted.call_graph}")
+        raise UsageError(f"{treatment.name} is sampled in two ways: use either {own.call_graph} or {wanted.call_graph}")
     return replace(wanted, call_graph=own.call_graph)
 
 

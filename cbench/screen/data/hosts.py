@@ -26,13 +26,13 @@ from quiet import UsageError
 
 
 def read(paths: Sequence[Path]) -> Data:
-    """Read and combine the stores of several hosts. Raises UsageError unless all files are stores of one screen, and if
-    a store is given twice.
+    """Read and combine the stores of several hosts. Raises UsageError if the files are not all stores of one screen, or
+    if a store is given twice.
     """
     headers = []
     for path in paths:
         if not path.exists() or not is_store(path):
-            raise UsageError(f"{path}: give several files only if all are stores of one screen's hosts")
+            raise UsageError(f"{path}: not a store; several files must be the stores of one screen on several hosts")
         with StudyStore.open(path, kind="screen") as store:
             headers.append(store.header())
     for number, (path, header) in enumerate(zip(paths, headers, strict=True)):

@@ -117,8 +117,8 @@ def read(path: Path) -> StoredScreen:
 
 @reads_store
 def trial_rows(path: Path) -> tuple[list[str], list[str], list[tuple[Cell, ...]]]:
-    """The names of the columns, of those that are responses, and a row for each trial. Raises UsageError and QuietError
-    as read() does.
+    """The names of all columns, the names of the response columns, and a row for each trial. Raises UsageError and
+    QuietError as read() does.
     """
     stored = read(path)
     responses = [response.name for response in stored.screen.responses]

@@ -102,14 +102,14 @@ def series(
 
 
 def _unit(name: str, units: Coded, rows: NDArray[np.intp]) -> str:
-    """The unit of a response's rows; rows may lack one. Raises ColumnError if there are two."""
+    """The unit of a response's rows; some rows may lack a unit. Raises ColumnError for two different units."""
     known = rows[np.array([bool(each.strip()) for each in units.names])[units.codes[rows]]]
     if not known.size:
         return ""
     unit = units.names[int(units.codes[known[0]])]
     other = known[units.codes[known] != units.codes[known[0]]]
     if other.size:
-        why = f"{units.names[int(units.codes[other[0]])]!r}, and {name} has {unit!r}"
+        why = f"{units.names[int(units.codes[other[0]])]!r} contradicts the unit {unit!r} of {name}"
         raise ColumnError("unit", int(other[0]), why, int(known[0]))
     return unit
 
@@ -136,7 +136,7 @@ def _check_once(treatment: Codes, batch: Codes, iteration: Codes, rows: NDArray[
         return
     before = rows[first[at.ravel()]]
     if (again := np.flatnonzero(before != rows)).size and counts.max(initial=1) > 1:
-        why = "a treatment appears only once per iteration, and this one has already appeared"
+        why = "a treatment may appear only once per iteration, but this one already appears"
         raise ColumnError("iteration", int(rows[again[0]]), why, int(before[again[0]]))
 
 

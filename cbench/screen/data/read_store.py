@@ -115,7 +115,7 @@ def _failures(stored: StoredScreen) -> list[str]:
         return []
     counts = Counter(test for test, _ in failures)
     named = [f"{stored.tests[test].name} ({count:,})" for test, count in counts.items()]
-    return [f"trials of these failed: {some(named)}; the first one: {failures[0][1]}"]
+    return [f"failed trials: {some(named)}; first failure: {failures[0][1]}"]
 
 
 def _about(stored: StoredScreen) -> list[tuple[str, str]]:
@@ -133,10 +133,10 @@ def _about(stored: StoredScreen) -> list[tuple[str, str]]:
         ("time", f"begun {begin:%Y-%m-%d %H:%M} UTC, {took}"),
         ("host", ", ".join(header.machine)),
         ("reset before each batch", screen.reset.kind),
-        ("quiet", f"profile {screen.profile}" if screen.profile else "no profile: the host as it was"),
+        ("quiet", f"profile {screen.profile}" if screen.profile else "no profile was applied"),
     ]
     boots = {boot for each in stored.facts for boot in each.boot_ids}
-    rows += [("boots", f"the batches lie in {len(boots):,} boots of the host")] if len(boots) > 1 else []
+    rows += [("boots", f"the batches span {len(boots):,} boots of the host")] if len(boots) > 1 else []
     return [*rows, *_controlled(screen, stored.facts)]
 
 
@@ -144,6 +144,6 @@ def _controlled(screen: Screen, facts: Sequence[BatchFacts]) -> list[tuple[str, 
     rows = []
     for each in screen.controlled:
         seen = list(dict.fromkeys(fact.controlled.get(each.name, "") for fact in facts))
-        said = each.value or some([one for one in seen if one]) or "not known"
-        rows.append((f"held: {each.name}", said + (" (it changed!)" if len(seen) > 1 else "")))
+        said = each.value or some([one for one in seen if one]) or "unknown"
+        rows.append((f"controlled: {each.name}", said + (" (changed between batches)" if len(seen) > 1 else "")))
     return rows

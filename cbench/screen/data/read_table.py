@@ -26,7 +26,9 @@ OWN = ("workload", "run", "batch", "iteration", "position", "treatment", MARK)
 """Columns of `cbench export`, in their order."""
 SIGNS = {"-": -1.0, "+": 1.0}
 """The levels - and + that textbooks use, as numbers."""
-NO_TREATMENTS = "run them by `cbench screen run`, or give a CSV with a column for each factor, and value"
+NO_TREATMENTS = (
+    "run them with `cbench screen run`, or give a CSV file with the column value and a column for each factor"
+)
 MOST_LEVELS = 50
 MOST_TREATMENTS = 4096
 FEW_LEVELS = 3
@@ -47,15 +49,15 @@ def read(path: Path, chosen: Chosen | None = None) -> Data:
         data = _table(path, chosen)
     elif chosen:
         raise UsageError(
-            f"--factor, --value, --hard, --block, --batch, --iteration-by-order: applies to a table, and {path} is "
-            "a store"
+            "--factor, --value, --hard, --block, --batch and --iteration-by-order apply only to a table, but "
+            f"{path} is a store: omit them"
         )
     else:
         from cbench.screen.data import read_store
 
         data = read_store.read(path)
     if not any(each.value.size for each in data.series):
-        raise UsageError(f"{path}: no values in it")
+        raise UsageError(f"{path}: contains no values")
     return replace(data, series=tuple(each for each in data.series if each.value.size))
 
 
@@ -112,7 +114,7 @@ def _data(path: Path, columns: Columns, chosen: Chosen) -> Data:
     treatments = tuple(tuple(int(level) for level in each) for each in combined)
     if len(treatments) > MOST_TREATMENTS:
         of = f"{len(treatments):,} treatments of {', '.join(factors)}"
-        raise UsageError(f"{path}: {of}, more than {MOST_TREATMENTS:,}: is every one of these a factor?")
+        raise UsageError(f"{path}: {of}, more than {MOST_TREATMENTS:,}: name only the factors with --factor")
     treatment = rows.reshape(-1).astype(np.int32)
     block = coded(chosen.block, _texts(columns[chosen.block])) if chosen.block else None
     batch = _levels(role.batch, columns[role.batch], True) if role.batch else None
@@ -162,7 +164,7 @@ def _plot_blocks(batch: Coded, block: Coded) -> tuple[int, ...]:
     for code, name in enumerate(batch.names):
         mine = np.unique(block.codes[batch.codes == code])
         if mine.size != 1:
-            raise UsageError(f"--block: batch {name} is in {mine.size} blocks")
+            raise UsageError(f"--block: batch {name} is in {mine.size} blocks, but each batch must be in one block")
         numbers.append(int(mine[0]))
     return tuple(numbers)
 
@@ -187,7 +189,7 @@ def _check(path: Path, columns: Columns, chosen: Chosen) -> None:
                 said = f"{option} {name}: " if option == "--factor" or chosen.values else ""
                 raise UsageError(f"{path}: {said}no column {name}; it has {there or 'none'}{hint}")
     if both := [name for name in chosen.factors if name in values]:
-        raise UsageError(f"--factor {both[0]}: is also a response")
+        raise UsageError(f"--factor {both[0]}: is also a response; omit it from --factor or --value")
 
 
 def _levels(name: str, column: Column, any_number: bool = False) -> Coded:
@@ -207,7 +209,7 @@ def _levels(name: str, column: Column, any_number: bool = False) -> Coded:
 
 
 def _not_measured(levels: Mapping[str, Coded]) -> None:
-    """Raises ColumnError for a column that looks like a response and was not declared a factor."""
+    """Raises ColumnError for a column that was not named as a factor and looks like a response."""
     for name, column in levels.items():
         many, rows = len(column.names), len(column.codes)
         if many > FEW_LEVELS and 2 * many > rows:

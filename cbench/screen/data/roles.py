@@ -1,8 +1,9 @@
 """Determine the role of each column of a table and describe it as text.
 
 A column with a reserved name (`batch`, `seed`, `run` ...) is still a factor if its levels are crossed with the levels
-of the other factors; `iteration` only if every treatment has several rows in each. In a table with iterations, as
-written by `cbench export`, `batch`, `boot`, `position` and `workload` keep their reserved meaning.
+of the other factors. `iteration` is a factor only if, in addition, every treatment has several rows in each iteration.
+In a table with iterations, as written by `cbench export`, `batch`, `boot`, `position` and `workload` keep their
+reserved meaning.
 """
 
 from __future__ import annotations
@@ -27,8 +28,9 @@ MOST_CROSSED = 10
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """The columns named on the command line. `hard`: factors that change only between batches; `block`: rows that
-    belong together; `batch`: rows between two resets; `by_order`: the n-th rows of all treatments are one iteration.
+    """The columns named on the command line. `hard`: factors that change only between batches; `block`: the column
+    with the names of blocks; `batch`: the column with the batches between resets; `by_order`: whether the n-th rows of
+    all treatments are one iteration.
     """
 
     factors: Sequence[str] = ()
@@ -83,15 +85,15 @@ def roles(columns: Columns, chosen: Chosen) -> Roles:
     meaning = {
         "response": "name of the response",
         "unit": "unit of the response",
-        MARK: "mark of treatments",
+        MARK: "mark of questionable treatments",
         batch: "batch, between two resets",
         iteration: "iteration, whose rows belong together",
         chosen.block: "block",
         position: "position in the iteration",
-        workload: "workload: each is a response",
+        workload: "workload, each with separate responses",
         **dict.fromkeys(values, "response"),
         **dict.fromkeys(factors, "factor"),
-        **dict.fromkeys(chosen.hard, "factor, changes between batches only"),
+        **dict.fromkeys(chosen.hard, "factor, changes only between batches"),
     }
     words = {}
     for name in columns:
@@ -143,8 +145,8 @@ def _combined(columns: Sequence[Codes]) -> tuple[Codes, int]:
 
 def _why(name: str, codes: Codes | None, named: bool) -> str:
     if named:
-        return "--factor names others"
+        return "not named with --factor"
     levels = np.unique(codes).size if codes is not None else 0
     if levels < 2:
-        return "it has one value"
+        return "it has only one value"
     return "its levels are not crossed with those of the factors; --factor makes it a factor"

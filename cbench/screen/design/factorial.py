@@ -39,7 +39,7 @@ def full_factorial(
     Raises ValueError if there are more than MOST treatments, or if all are excluded.
     """
     if (many := prod(len(factor.levels) for factor in factors)) > MOST:
-        raise ValueError(f"{many} treatments; at most {MOST}: fewer factors or levels, or a fraction of them")
+        raise ValueError(f"{many} treatments; at most {MOST}: use fewer factors or levels, or a fractional design")
     treatments = tuple(
         each for each in product(*(range(len(factor.levels)) for factor in factors)) if not excluded(each)
     )

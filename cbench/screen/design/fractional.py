@@ -1,9 +1,9 @@
 """Construct two-level fractional factorial designs: generators, defining relation, resolution, aliases.
 
 G. E. P. Box, J. S. Hunter, "The 2^(k-p) fractional factorial designs, part I", Technometrics 3 (1961) 311-351. The best
-fraction of a given size has the highest resolution and, of these, the least aberration: A. Fries, W. G. Hunter,
-"Minimum aberration 2^(k-p) designs", Technometrics 22 (1980) 601-608. Of two designs, the better one has fewer words of
-the shortest length at which the numbers of words differ.
+fraction of a given size has the least aberration of all fractions with the highest resolution: A. Fries, W. G. Hunter,
+"Minimum aberration 2^(k-p) designs", Technometrics 22 (1980) 601-608. Of two designs, the one with less aberration has
+fewer words of the shortest length at which the numbers of words differ.
 """
 
 from __future__ import annotations
@@ -99,15 +99,17 @@ def fraction(names: Sequence[str], generators: Sequence[str]) -> Fraction:
         if circular := [each for each in right.factors if each in generated]:
             raise ValueError(f"{text}: {names[circular[0]]} has a generator of its own; use factors without one")
         if len(right.factors) < 2:
-            raise ValueError(f"{text}: {names[left]} would be the same as {names[right.factors[0]]}")
+            raise ValueError(
+                f"{text}: {names[left]} would be the same as {names[right.factors[0]]}; use at least two factors"
+            )
     base = [each for each in range(len(names)) if each not in generated]
     if 2 ** len(base) > MOST:
-        raise ValueError(f"{2 ** len(base)} treatments; at most {MOST}")
+        raise ValueError(f"{2 ** len(base)} treatments; at most {MOST}: add generators")
     defining = _group([_times((left,), right) for left, (right, _) in generated.items()])
     resolution = min((len(word.factors) for word in defining), default=None)
     if resolution is not None and resolution < 3:
         same = next(word for word in defining if len(word.factors) == resolution).factors
-        raise ValueError(f"{names[same[0]]} and {names[same[1]]} would be the same: their generators are")
+        raise ValueError(f"{names[same[0]]} and {names[same[1]]} would be the same, because their generators are equal")
     treatments = [
         _run(len(names), dict(zip(base, levels, strict=True)), generated)
         for levels in product((0, 1), repeat=len(base))
@@ -126,10 +128,10 @@ def _generator(names: Sequence[str], text: str) -> tuple[int, Word]:
         parts = list(right)
     wanted = [_number(names, part, text) for part in parts]
     if len(set(wanted)) < len(wanted):
-        raise ValueError(f"{text}: the same factor twice")
+        raise ValueError(f"{text}: names the same factor twice")
     number = _number(names, left, text)
     if number in wanted:
-        raise ValueError(f"{text}: {names[number]} on both sides")
+        raise ValueError(f"{text}: {names[number]} is on both sides")
     return number, Word(tuple(sorted(wanted)), sign)
 
 
@@ -183,7 +185,7 @@ def best_fraction(names: Sequence[str], runs: int) -> Fraction:
     """
     k, m = len(names), runs.bit_length() - 1
     if runs < 2 or runs != 1 << m:
-        raise ValueError(f"{runs} runs: the number of runs in a fraction is a power of two")
+        raise ValueError(f"{runs} runs: the number of runs in a fraction must be a power of two")
     if m > k:
         raise ValueError(f"{runs} runs are more than the {1 << k} treatments of {k} factors")
     if k > runs - 1 and k > m:

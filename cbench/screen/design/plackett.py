@@ -60,7 +60,7 @@ class PlackettBurman:
             return f"{self.names[main]}: its estimate includes {', '.join(parts)}"
         counts = Counter(abs(share) for share, _ in ours)
         parts = [f"{'' if size == 1 else f'{size} of '}{count}" for size, count in sorted(counts.items(), reverse=True)]
-        text = f"its estimate includes, added or subtracted, {' and '.join(parts)} interactions of others"
+        text = f"its estimate includes, added or subtracted, {' and '.join(parts)} interactions of other factors"
         return f"{self.names[main]}: {text}"
 
 

@@ -191,13 +191,13 @@ OK, ONE_LEVEL, ALIASED, EMPTY, NO_PLOTS = "ok", "one level", "aliased", "empty c
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """The judgment if an effect of one or two factors, given by number, can be tested.
+    """The judgment whether an effect of one or two factors, given by number, can be tested.
 
     `why`: OK; ONE_LEVEL: only one level of a factor is present; ALIASED: inseparable from `aliases` (names of effects);
     EMPTY: because of cells without treatments, no two levels of each factor can be compared; NO_PLOTS: the effect
     involves a hard factor, and no combination of the hard factors' levels has a second batch. `df`: the testable
     degrees of freedom, fewer than `full` if cells are empty or the effect is partly aliased. `words`: one sentence, ""
-    without problems. An effect that is OK may have `aliases` too: interactions that are indistinguishable from it.
+    without problems. An effect that is OK may also have `aliases`: interactions that are indistinguishable from it.
     """
 
     factors: Effect
@@ -233,7 +233,7 @@ def balance_words(factors: Sequence[Factor], counts: Sequence[Sequence[int]], ba
         words += [f"{each} is in no treatment" for each in absent]
         if not even:
             parts = [f"{count} with {name}" for name, count in zip(factor.levels, ours, strict=True) if count]
-            words.append(f"{factor.name} is not balanced: treatments {', '.join(parts)}")
+            words.append(f"{factor.name} is not balanced: the numbers of treatments are {', '.join(parts)}")
     return words
 
 

@@ -87,7 +87,7 @@ class Builds:
     def _remove(self) -> None:
         """Remove the builds of an earlier experiment. Raises Refused if the directory has other content."""
         if self._root.is_symlink() or not self._root.is_dir():
-            raise Refused(f"{self._root}: is in the way of a build")
+            raise Refused(f"{self._root}: is not a directory; move it away, because builds are stored there")
         if others := [path for path in sorted(self._root.iterdir()) if not OURS.fullmatch(path.name)]:
             raise Refused(f"{others[0]}: not created by a build; move it away")
         shutil.rmtree(self._root)
@@ -130,10 +130,11 @@ class Builds:
             said = json.loads(note.read_text())
             before = str(said.pop("digest"))
         except (OSError, ValueError, KeyError, AttributeError):
-            raise Refused(f"{note}: damaged: it no longer identifies the build") from None
+            raise Refused(f"{note}: damaged, so the build cannot be verified; start a new experiment") from None
         if said != wanted or before != digest(folder):
             raise Refused(
-                f"{folder}: has changed since it was built: trials before and after that would run different builds"
+                f"{folder}: has changed since it was built, so further trials would run another program; start a new "
+                "experiment"
             )
         return before
 

@@ -67,7 +67,7 @@ class HostLevels:
         return names
 
     def set(self, levels: Levels) -> Confirmed:
-        """Set the levels and read them back. Raises Refused if a level cannot be set, after restoring all of them."""
+        """Set the levels and read them back. If a level cannot be set, restores all of them and raises Refused."""
         wanted = [(factor, self._screen.level(factor, name)) for factor, name in levels.items()]
         kept = self.mark
         try:
@@ -148,8 +148,8 @@ class HostLevels:
         return texts
 
     def _kernel(self, factor: str, level: Level) -> str:
-        """Check that the running kernel's command line has the words of this level and no words of the factor's other
-        levels. Returns the words; raises Refused if the check fails.
+        """Check that the running kernel's command line has the parameters of this level and no parameters of the
+        factor's other levels. Returns the parameters; raises Refused if the check fails.
         """
         words = (self._host.text("/proc/cmdline") or "").split()
         others = {word for each in self._screen.factor(factor).levels for word in each.kernel or ()}
@@ -158,7 +158,7 @@ class HostLevels:
             raise Refused(f"{factor}={level.name} cannot be confirmed: the kernel was booted without {missing[0]}")
         if present := sorted((others - wanted) & set(words)):
             raise Refused(f"{factor}={level.name} cannot be confirmed: the kernel was booted with {present[0]}")
-        return " ".join(word for word in words if word in wanted) or "none of the words"
+        return " ".join(word for word in words if word in wanted) or "none of the parameters"
 
     def _run(self, name: str, command: str, what: str) -> str:
         try:

@@ -37,7 +37,7 @@ def read(file: Path) -> list[PendingRestore]:
     except FileNotFoundError:
         return []
     except (OSError, ValueError, KeyError, TypeError) as error:
-        why = f"damaged ({error}): restore the settings of its levels by hand, and remove it"
+        why = f"damaged ({error}): restore the settings of its levels by hand, and remove the file"
         raise Refused(f"{file}: {why}") from None
 
 
@@ -58,4 +58,6 @@ def write(file: Path, every: Sequence[PendingRestore]) -> None:
 
 def way_out(file: Path) -> str:
     """Advice if a level cannot be restored."""
-    return f"{file} lists the remaining settings: restore them by hand and remove it, or fix the failure, then resume"
+    return (
+        f"{file} lists the remaining settings: restore them by hand and remove the file, or fix the cause; then resume"
+    )

@@ -63,7 +63,7 @@ def obstacle(reader: Reader, level: Level, cpus: str | None) -> str:
     if level.governor:
         policies = Facts(reader).policies
         if not policies:
-            return "no cpufreq driver here: the firmware or the hypervisor sets the frequency"
+            return "the host has no cpufreq driver: the firmware or the hypervisor sets the frequency"
         for number in policies:
             path = f"{CPU_FOLDER}/cpufreq/policy{number}/scaling_available_governors"
             if level.governor not in (names := (reader.text(path) or "").split()):
@@ -88,7 +88,7 @@ def _unplanned(reader: Reader, level: Level, cpus: str | None) -> str:
     if level.profile:
         return f"the profile {profile.name} has nothing to change here"
     ((name, value),) = level.knobs.items()
-    why = plan.skips[0].reason if plan.skips else f"is already {value}, nothing would change"
+    why = plan.skips[0].reason if plan.skips else f"is already {value}, so nothing would change"
     return f"the knob {name}: {why}"
 
 
@@ -108,7 +108,8 @@ def apply(host: Host, source: str, levels: Sequence[Level], cpus: str | None) ->
         names = {name for level in levels for name in level.knobs}
         if missing := sorted(names - {change.knob for change in receipt.changes}):
             why = next(
-                (skip.reason for skip in receipt.skips if skip.knob == missing[0]), "there was nothing to change"
+                (skip.reason for skip in receipt.skips if skip.knob == missing[0]),
+                "it has nothing to change on this host",
             )
             raise Refused(f"the knob {missing[0]}: {why}")
         if not receipt.changes:
@@ -139,14 +140,20 @@ def confirm(reader: Reader, source: str, levels: Sequence[Level]) -> Applied:
     """
     record = applied_state(reader)
     if record is None or record.source != source:
-        raise Refused("the settings applied by quiet are gone: another process has restored them")
+        raise Refused(
+            "the settings applied by quiet are gone: another process restored them; do not run `quiet restore` "
+            "during an experiment"
+        )
     written = [entry for entry in record.entries.values() if entry.wanted is not None]
     named = next((level.profile for level in levels if level.profile), "")
     if named:
         texts = tuple(_text(reader, level, written) for level in levels)
         return Applied(texts, record.cpus.isolated or None, load_profile(named).knobs.get("aslr") == "command")
     for entry, now in overwritten(reader, record):
-        raise Refused(f"{entry.target} is {now!r}, and {entry.wanted!r} was applied: another program has changed it")
+        raise Refused(
+            f"{entry.target} is {now!r} instead of the applied {entry.wanted!r}: another program changed it; stop that "
+            "program"
+        )
     return Applied(tuple(_text(reader, level, written) for level in levels))  # knobs do not affect the CPUs of a trial
 
 
@@ -156,7 +163,9 @@ def _text(reader: Reader, level: Level, written: Sequence[TargetState]) -> str:
         for number in Facts(reader).policies:
             path = f"{CPU_FOLDER}/cpufreq/policy{number}/scaling_governor"
             if (value := reader.text(path)) != level.governor:
-                raise Refused(f"{path} is {value!r}, and {level.governor!r} was set: another program has changed it")
+                raise Refused(
+                    f"{path} is {value!r} instead of {level.governor!r}: another program changed it; stop that program"
+                )
     own = [f"{each.target}={each.wanted}" for each in written if level.profile or each.knob in level.knobs]
     parts = [f"governor {level.governor}"] if level.governor else []
     if own:

@@ -20,14 +20,14 @@ from cbench.screen.analysis.samples import PIXELS
 from cbench.screen.data.data import Values
 
 RED = "#b3261e"
-"""The color of questionable treatments, as in the verdict."""
+"""The color of questionable treatments."""
 LEVELS = (FIXED, RANDOM, "#009e73", "#cc79a7", "#8a6d00", "#56b4e9", DARK, GREY)
 """The colors of levels, which are distinct for color-blind readers (Okabe and Ito); shapes also differ."""
 SHAPES = "oDs^vP*X"
 MOST_VECTORS = 600
 """The maximum number of points that are drawn as separate shapes."""
 MOST_SHOWN = 24
-"""The most treatments side by side."""
+"""The maximum number of treatments side by side."""
 DPI = 130
 HALF = 0.4
 """Half the maximum width of a silhouette; the distance between samples is 1."""
@@ -198,7 +198,9 @@ def treatments(axes: Any, rows: Sequence[SampleResult], label: AxisNames) -> Non
     """Label the places 0, 1, ... with the treatments' levels."""
     names = [[shortened(each, 12) for each in label.levels[row.treatment]] for row in rows]
     if ticks(axes, range(len(rows)), names):
-        axes.set_xlabel(shortened(" / ".join(label.factors), 80) + (", from above" if len(label.factors) > 1 else ""))
+        axes.set_xlabel(
+            shortened(" / ".join(label.factors), 80) + (" (top to bottom)" if len(label.factors) > 1 else "")
+        )
     else:
         axes.set_xlabel(shortened(" ".join(label.factors), 80))
     for text, row in zip(axes.get_xticklabels(), rows, strict=True):

@@ -22,7 +22,7 @@ MOST_BOXES = 40
 PANEL = 175
 """The width in points of a panel inside its axes, with three panels in a row."""
 MOST_LEGEND = 5
-"""The most levels that are named in a panel."""
+"""The maximum number of levels that are named in a panel."""
 
 
 def main_effects(key: str, row: ResponseResult, unit: str, factors: Mapping[str, Sequence[str]]) -> str:
@@ -162,8 +162,8 @@ def _told(each: BlockPlot) -> str:
     if not each.n:
         return "no box has all levels"
     if each.consistent:
-        return f"one order in all {each.n}, probability {each.chance:.2g}"
-    return f"{each.agreeing} of {each.n} alike"
+        return f"same order in all {each.n}, chance {each.chance:.2g}"
+    return f"same order in {each.agreeing} of {each.n}"
 
 
 def sizes(key: str, row: ResponseResult, unit: str, confidence: float) -> str:
@@ -193,7 +193,7 @@ def sizes(key: str, row: ResponseResult, unit: str, confidence: float) -> str:
             axes.set(ylabel=shortened(f"width, {unit}" if unit else "width", 24))
         else:
             axes.axhline(100 * confidence, color=GREY, linewidth=1, linestyle="--")
-            axes.set(ylabel="contain the mean, %")
+            axes.set(ylabel="intervals with the mean, %")
         axes.set_xscale("log")
         axes.xaxis.set_major_formatter(lambda value, _place: f"{value:,.0f}")
         axes.xaxis.set_minor_formatter(lambda _value, _place: "")

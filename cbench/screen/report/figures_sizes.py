@@ -27,7 +27,7 @@ def by_size(row: ResponseResult) -> list[tuple[str, EffectResult]]:
 
 
 def pareto(key: str, row: ResponseResult, unit: str) -> str:
-    """A Pareto plot: magnitudes, the largest on top, each with its interval; filled if significant."""
+    """A Pareto plot: magnitudes with intervals, the largest on top; significant effects in a stronger color."""
     shown = by_size(row)[:MOST_BARS]
     with figure(key, 1, 1, 0.9 + 0.22 * len(shown)) as (svg, axes):
         for place, (_, each) in enumerate(shown):

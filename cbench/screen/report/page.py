@@ -86,7 +86,7 @@ def _means(result: ScreenResult, data: Data) -> list[Figure]:
             partial(figures.means, panels=[(name, row.treatments, _names(data, row)) for name, row in rows]),
             f"Means with intervals{': ' + workload if workload else ''}",
             f"Intervals at {100 * result.confidence:.4g} %. Panels with the same unit share a scale; panels without a "
-            "unit have their own. Intervals narrower than a pixel are omitted; red marks questionable treatments."
+            "unit have separate scales. Intervals narrower than a pixel are omitted; red marks questionable treatments."
             + (f" The first {most} of {many:,} treatments." if many > most else ""),
             " ".join(_extremes(name, row) for name, row in rows),
         )
@@ -138,7 +138,7 @@ def _size_figures(result: ScreenResult, row: ResponseResult, key: str) -> list[F
             f"{key}-pareto",
             partial(figures_sizes.pareto, row=row, unit=unit),
             "Effects by size",
-            f"Magnitudes with intervals at {100 * result.confidence:.4g} %; significant ones in the stronger color."
+            f"Magnitudes with intervals at {100 * result.confidence:.4g} %; significant effects in a stronger color."
             + (f" The largest {most} of {len(tested)}." if len(tested) > most else ""),
             f"{significant_said([each for _, each in tested])} Largest: "
             + ", ".join(f"{name} {amount(each.fair, row.unit, each.signed)}" for name, each in tested[:NAMED])
@@ -152,9 +152,10 @@ def _size_figures(result: ScreenResult, row: ResponseResult, key: str) -> list[F
                 f"{key}-half-normal",
                 partial(figures_sizes.half_normal, lenth=row.lenth, unit=unit, alpha=result.alpha),
                 "Half-normal plot",
-                "Magnitudes of all contrasts against those expected of inert ones; the dashed line is Lenth's "
-                "pseudo standard error. Inert contrasts lie along it, real contrasts above it.",
-                f"{family} of {len(row.lenth.contrasts)} contrasts stand out, with one error rate for all.",
+                "Magnitudes of all contrasts against the magnitudes expected of inert contrasts; the slope of the "
+                "dashed line is Lenth's pseudo standard error. Inert contrasts lie along the line, real contrasts "
+                "above it.",
+                f"{family} of {len(row.lenth.contrasts)} contrasts are significant, at one error rate for all.",
             )
         )
     return drawn
@@ -194,8 +195,9 @@ def _interactions(row: ResponseResult, key: str, unit: str) -> Figure:
         f"{key}-pairs",
         partial(figures_effects.interactions, rows=row.interactions, unit=unit),
         "Interactions of two factors",
-        "Lines that are not parallel show an interaction. All panels share one axis; ● significant; cells without "
-        "treatments are blank." + (f" The {shown} of {len(known)} with the smallest p." if shown < len(known) else ""),
+        "Lines that are not parallel show an interaction. All panels share one axis; ● marks significant interactions; "
+        "cells without treatments are blank."
+        + (f" The {shown} of {len(known)} with the smallest p." if shown < len(known) else ""),
         f"{significant_said(known)} Largest: {', '.join(said)}.",
     )
 
@@ -221,7 +223,7 @@ def _blocks(row: ResponseResult, key: str, unit: str) -> Figure:
         partial(figures_effects.block_plots, plots=plots, unit=unit),
         "Block plots",
         "Each box is one combination of the other factors; the marks in it are the means at the levels of the named "
-        "factor. Ringed in red: a questionable treatment; dotted: a level is missing, so the box does not count."
+        "factor. A red ring marks a questionable treatment; a dotted box lacks a level and does not count."
         + (f" The first {most} of {len(plots)} factors." if len(plots) > most else ""),
         "; ".join(said) + ".",
     )
@@ -236,7 +238,7 @@ def _sample_figures(
     timed = [series.timed(each.treatment) for each in rows]
     alike = sum(each.alike for each in rows)
     said = f"{sum(each.size for each in values):,} values of {len(rows):,} treatments"
-    said += f"; all equal: {alike:,} treatments." if alike else "."
+    said += f"; within each of {alike:,} treatments, all values are equal." if alike else "."
     most = figures.MOST_SHOWN
     first = f" The first {most} of {len(rows):,} treatments." if len(rows) > most else ""
     return [
@@ -283,8 +285,8 @@ def _sizes(result: ScreenResult, row: ResponseResult, key: str) -> Figure:
         partial(figures_effects.sizes, row=row, unit=row.unit, confidence=result.confidence),
         "Intervals by sample size",
         f"Left: widths of intervals from samples of {shortened(middle.name, 40)}; where they are below an effect's "
-        "line, samples of this size show the effect. Right: how often the intervals contain the mean of all values, "
-        "for each treatment studied.",
+        "line, samples of this size show the effect. Right: the share of intervals that contain the mean of all "
+        "values, for each treatment studied.",
         coverage_said(row.studies),
     )
 

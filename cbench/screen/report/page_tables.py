@@ -52,7 +52,7 @@ def not_tested(rows: Sequence[EffectRow]) -> list[str]:
     why: dict[str, dict[str, None]] = {}
     for name, _, effect, each in rows:
         if each.p is None:
-            reason = each.why or "not known"
+            reason = each.why or "the reason is unknown"
             why.setdefault(reason, {})[effect if effect in reason else f"{effect} ({name})"] = None
     return [f"Not tested: {some(list(effects))}: {reason}." for reason, effects in why.items()]
 
@@ -139,13 +139,13 @@ def material(row: ResponseResult) -> tuple[str, Table | None]:
         shown = [name for name, each in facts.effects.items() if narrow < each.magnitude]
         cells = [amount(by_method[m], unit) if m in by_method else "-" for m in methods]
         rows.append([f"{n:,}", *cells, ", ".join(shown) or "none"])
-    enough = [f"{m} {n:,}" if n else f"{m} larger than the sizes studied" for m, n in facts.enough.items()]
+    enough = [f"{m} {n:,}" if n else f"{m} larger than all sizes studied" for m, n in facts.enough.items()]
     said = (
         f"Median main effect {amount(facts.median_effect, unit)}, largest {amount(facts.largest_effect, unit)}; range "
         f"of a treatment's values {amount(facts.range or 0.0, unit)}. Smallest sample whose median interval is "
         f"narrower than the median effect: {', '.join(enough)}."
     )
-    head = ["n", *(f"median width, {method}" for method in methods), "main effects that are larger"]
+    head = ["n", *(f"median width, {method}" for method in methods), "main effects above the width"]
     return said, Table(head, rows)
 
 
@@ -194,7 +194,8 @@ def hosts(found: ResponseHosts, unit: str) -> tuple[Table, Table]:
     rows: list[Row] = []
     for each in found.effects:
         name = Cell(
-            f"{each.factor}: {each.levels[1]} - {each.levels[0]}", f"differ? p {marked(each.p_holm, each.significant)}"
+            f"{each.factor}: {each.levels[1]} - {each.levels[0]}",
+            f"difference: p {marked(each.p_holm, each.significant)}",
         )
         rows += [
             [
@@ -227,7 +228,7 @@ def sets(result: ScreenResult) -> Table:
         for each in result.design.sets
     ]
     marked = [each.name == result.filter.name for each in result.design.sets]
-    return Table(["treatments", "number", "of each level", "balanced", "in words"], rows, marked, names=5)
+    return Table(["treatments", "number", "of each level", "balanced", "remarks"], rows, marked, names=5)
 
 
 def _counts(counts: Mapping[str, int]) -> str:
@@ -249,4 +250,4 @@ def _set_effect(each: AdjustedSize | None, unit: str) -> Cell:
     if each is None or each.effect is None:
         return Cell("-")
     size = _size(each, unit)
-    return size if each.testable else size._replace(small="aliased with others")
+    return size if each.testable else size._replace(small="aliased with other effects")

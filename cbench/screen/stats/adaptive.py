@@ -48,7 +48,7 @@ def adaptive_bca(
     ties: str = MID,
     most: int = MOST_REPLICATES,
 ) -> Interval:
-    """The BCa interval of the mean, from as many replicates, up to `most`, as make its ends stable within `delta`, in
+    """The BCa interval of the mean, from enough replicates, up to `most`, to make its ends stable within `delta`, in
     the values' unit.
 
     In the result, `replicates` is the number of replicates; `why` is set if `most` was reached first.
@@ -77,6 +77,8 @@ def adaptive_bca(
             if stable:
                 return interval
             within = (
-                f"stable within {worst:.2g}, not within {delta:.2g}" if len(rows) > 1 else "which is only one block"
+                f"stable within {worst:.2g}, not within {delta:.2g}"
+                if len(rows) > 1
+                else "in one block, whose stability is unknown"
             )
             return replace(interval, why=f"after {every.size:,} replicates {within}")

@@ -82,7 +82,9 @@ def anova(names: Sequence[str], levels: Levels, values: Values, blocks: NDArray[
         if table.error_df:
             break
     else:
-        return Anova((), "", {}, dict.fromkeys(every, "there is one value of each treatment, and nothing to compare"))
+        return Anova(
+            (), "", {}, dict.fromkeys(every, "there is one value of each treatment, so there is no error term")
+        )
     rows, by_effect = table.finished(2 * power)
     estimates = table.with_errors(dict.fromkeys(effects, WITHIN), power)
     tests, untested = {}, dict.fromkeys(every, "interactions serve as the error term, since there is no other")

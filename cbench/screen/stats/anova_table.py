@@ -1,8 +1,8 @@
 """Compute the table of an analysis of variance: sums of squares, source by source, and sizes of effects.
 
-Each effect is adjusted for all others of as many or fewer factors (F. Yates, "The analysis of multiple classifications
-with unequal numbers in the different classes", J. Amer. Statist. Assoc. 29 (1934) 51-66; "type II"). If all cells have
-equally many values, the adjustment changes nothing.
+Each effect is adjusted for all other effects of the same or a lower order (F. Yates, "The analysis of multiple
+classifications with unequal numbers in the different classes", J. Amer. Statist. Assoc. 29 (1934) 51-66; "type II"). If
+all cells have equally many values, the adjustment changes nothing.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class AnovaTable:
         self._sizes: dict[Effect, tuple[Values, Values]] = {}
 
     def take(self, effects: Sequence[Effect], stratum: str) -> None:
-        """Add effects, each adjusted for all others of as many or fewer factors."""
+        """Add effects, each adjusted for all other effects of the same or a lower order."""
         columns = {effect: self._weights * indicators(codes(self._levels[:, list(effect)])) for effect in effects}
         for size in sorted({len(effect) for effect in effects}):
             group = [effect for effect in effects if len(effect) == size]

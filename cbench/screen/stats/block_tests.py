@@ -68,10 +68,10 @@ class EffectTest:
 
 @dataclass(frozen=True, slots=True)
 class Blocked:
-    """The result of blocked(). `blocks`: the number of blocks used; `partial`: how many of these lack a value (their
-    other differences count); `dropped`: blocks without any value, or with treatments of several batches. `untested`:
-    effects that cannot be tested within blocks, with the reason as text; effects of hard factors are always among
-    these, because hard factors do not vary within blocks.
+    """The result of blocked(). `blocks`: the number of blocks used; `partial`: the number of these blocks that lack a
+    value (their other differences count); `dropped`: blocks without any value, or with treatments of several batches.
+    `untested`: effects that cannot be tested within blocks, with the reason as text; effects of hard factors are always
+    among these, because hard factors do not vary within blocks.
     """
 
     blocks: int
@@ -112,7 +112,7 @@ def blocked(levels: Levels, values: Values, hard: Sequence[int] = ()) -> Blocked
             continue
         matched = differences(levels, effect, batch)
         if matched is None:
-            untested[effect] = "no differences between treatments show it alone"
+            untested[effect] = "no difference between treatments isolates it"
             continue
         test = _tested(effect, matched, values, groups, _size(levels, means, effect), levels)
         if test is None:
@@ -273,7 +273,7 @@ def _corners(shape: Sequence[int]) -> list[list[tuple[tuple[int, ...], int]]]:
 
 def _contrast(levels: Levels, effect: Sequence[int]) -> Differences | None:
     """One difference of all treatments, if all factors have two levels, and the effect is balanced and orthogonal to
-    all other effects of as many or fewer factors; otherwise None.
+    all other effects of the same or a lower order; otherwise None.
     """
     mains: dict[int, Values] = {}
     for factor in range(levels.shape[1]):

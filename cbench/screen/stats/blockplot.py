@@ -39,15 +39,15 @@ class Box:
 @dataclass(frozen=True, slots=True)
 class BlockPlot:
     """The block plot of one factor. `boxes`: all boxes. `n`: the number of boxes that count, because no level is
-    missing; `left_out`: the number of others; `tied`: the number of counted boxes with equal means. `together`: other
-    factors that change only with the primary factor (fully aliased), so that no box can hold them fixed. `consistent`:
-    whether all `n` boxes have the same order, without ties; `chance`: the probability of this if no factor has an
-    effect; `agreeing`: the number of boxes with the most frequent `order`. With two levels, `p_one` and `p_two` are the
-    p-values of the sign test of `agreeing` (ties omitted). For a hard-to-change factor, `chance` counts one independent
-    outcome per combination of the other hard factors, however many boxes share its batches, and there is no sign test.
-    `p`: `chance` if consistent; otherwise `p_two`, or None for more than two levels, which have no test. `needed`: the
-    number of boxes required for a chance of at most alpha; `able`: whether there are as many, so that the plot can be
-    significant.
+    missing; `left_out`: the number of other boxes; `tied`: the number of counted boxes with equal means. `together`:
+    other factors that change only with the primary factor (fully aliased), so that no box can hold them fixed.
+    `consistent`: whether all `n` boxes have the same order, without ties; `chance`: the probability of this if no
+    factor has an effect; `agreeing`: the number of boxes with the most frequent `order`. With two levels, `p_one` and
+    `p_two` are the p-values of the sign test of `agreeing` (ties omitted). For a hard-to-change factor, `chance` counts
+    one independent outcome per combination of the other hard factors, however many boxes share its batches, and there
+    is no sign test. `p`: `chance` if consistent; otherwise `p_two`, or None for more than two levels, which have no
+    test. `needed`: the number of boxes required for a chance of at most alpha; `able`: whether there are enough boxes
+    for the plot to be significant.
     """
 
     levels: tuple[str, ...]
@@ -142,8 +142,8 @@ def block_plot(
 
 
 def chance(levels: int, boxes: int) -> float:
-    """The probability that all boxes order this many levels alike if nothing has an effect; 1 for fewer than two
-    boxes.
+    """The probability that all boxes have the same order of this many levels if no factor has an effect; 1 for fewer
+    than two boxes.
     """
     return float(factorial(levels)) ** -max(boxes - 1, 0)
 
@@ -157,8 +157,8 @@ def needed(levels: int, alpha: float) -> int:
 
 
 def sign_test(agreeing: int, n: int) -> tuple[float, float]:
-    """The one-sided and two-sided p-values of `agreeing` boxes out of `n`: the probability of at least as many in a
-    given direction, and of a division at least as uneven.
+    """The one-sided and two-sided p-values of `agreeing` boxes out of `n`: the probability of at least as many boxes
+    in a given direction, and the probability of a division that is at least as uneven.
     """
     one = sum(comb(n, each) for each in range(agreeing, n + 1)) / 2**n
     other = sum(comb(n, each) for each in range(max(agreeing, n - agreeing), n + 1)) / 2**n

@@ -5,8 +5,8 @@ median magnitude of the contrasts, and PSE is 1.5 times the median of those belo
 values with Student's t distribution; here, the probabilities of t = contrast/PSE are estimated from simulated inert
 contrasts, as in K. Q. Ye, M. Hamada, "Critical values of the Lenth method for unreplicated factorial designs", J.
 Quality Technology 32 (2000) 57-66. All contrasts share one error rate: the largest contrast is compared with the
-largest of as many inert ones, and is omitted in the next step: K. Q. Ye, M. Hamada, C. F. J. Wu, "A step-down Lenth
-method", J. Quality Technology 33 (2001) 140-152.
+largest of the same number of inert contrasts, and is omitted in the next step: K. Q. Ye, M. Hamada, C. F. J. Wu, "A
+step-down Lenth method", J. Quality Technology 33 (2001) 140-152.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 D. Flater, NIST TN 1855 (2014), section 4.7.1: an effect can be significant with thousands of runs and yet be smaller
 than the interval of a sample of 40; the Note recommends the smallest n whose median interval is narrower than the
 median effect. A long series is the population; samples of each size are drawn from it, and their intervals are
-examined. The Note does not specify whether samples are drawn with replacement; here, they are drawn without, as in a
-shorter series.
+examined. The Note does not specify whether samples are drawn with replacement; here, they are drawn without
+replacement, like the values of a shorter series.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from cbench.stats.interval import BCA, MID, T, Values
 
 SUBSAMPLES = 15_000
 REPLICATES = 50_000
-"""The numbers of subsamples and of replicates are those of TN 1855."""
+"""The numbers of subsamples and replicates that NIST TN 1855 uses."""
 
 DRAWN = 1 << 21
 """The maximum number of subsample values in memory at a time: 16 MB."""

@@ -2,8 +2,8 @@
 
 The model is y = mu + A + w + B + AB + e, with the error w of a batch and the error e within batches: G. E. P. Box, J.
 S. Hunter, W. G. Hunter, Statistics for Experimenters (2nd ed. 2005), section 9.1; D. C. Montgomery, Design and Analysis
-of Experiments, "The split-plot design". Each effect is adjusted for all others of as many or fewer factors; if all
-cells have equally many values, the adjustment changes nothing.
+of Experiments, "The split-plot design". Each effect is adjusted for all other effects of the same or a lower
+order; if all cells have equally many values, the adjustment changes nothing.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Define the instruments; an instrument reads one number of a trial."""
+"""Define the instruments; an instrument reads one number from a trial."""

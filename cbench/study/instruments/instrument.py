@@ -1,4 +1,4 @@
-"""Define the type of an instrument, which reads one kind of number of a command."""
+"""Define the base class of instruments, which read one kind of number from a command."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Sampling:
     @property
     def words(self) -> str:
         """The sampling as text, such as "cpu-clock at 1,000 Hz, call graphs by frame pointers"."""
-        rate = f"at {self.hz:,} Hz" if self.hz is not None else f"each {self.period:,}"
+        rate = f"at {self.hz:,} Hz" if self.hz is not None else f"every {self.period:,} events"
         how = f"call graphs by {WORDS[self.call_graph]}" if self.call_graph in WORDS else "no call graphs"
         return f"{self.event} {rate}, {how}"
 

@@ -59,7 +59,7 @@ class Regex(Instrument):
         except re.error as error:
             raise ValueError(f"{detail!r} is not a regular expression: {error}") from None
         if groups != 1:
-            raise ValueError(f"{detail!r}: put the number into one group, (...)")
+            raise ValueError(f"{detail!r}: must have exactly one group, (...), which matches the number")
 
     def read(self, detail: str, done: Execution, folder: str) -> tuple[float, str]:
         matches = re.findall(detail, _text(done), re.MULTILINE)
@@ -114,7 +114,7 @@ def last_number(text: str, where: str) -> tuple[float, str]:
         return _number(plain[1])
     if grouped := GROUPED.fullmatch(token):
         return _number(grouped[1].replace(",", ""))[0], grouped[1]
-    raise NoNumber(f"{token[:60]!r} is not a plain number; use regex:")
+    raise NoNumber(f"{token[:60]!r} is not a plain number; read it with regex:EXPRESSION")
 
 
 def _number(text: str) -> tuple[float, str]:
@@ -163,8 +163,8 @@ def _index(step: str, size: int) -> bool:
 
 
 class _Lines(str):
-    """A text in which JSON errors count no lines: the count would restart at the beginning for each error, and is not
-    used.
+    """A string whose count() returns 0, so that a JSON error does not count lines: each count would start at the
+    beginning of the text, and its result is not used.
     """
 
     def count(self, *_: object) -> int:
@@ -193,7 +193,7 @@ def _json(text: str) -> Any:
             raise NoNumber("its JSON output cannot be read: it is nested too deeply") from None
         if end == len(text):
             return found
-        why = "something else follows it"
+        why = "other text follows the JSON value"
     raise NoNumber(f"its output is not JSON: {why}")
 
 

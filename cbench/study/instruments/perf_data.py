@@ -54,7 +54,7 @@ def count(path: Path) -> Samples:
                 raise NoSamples(f"{path}: was written to a pipe, or by an unknown version of perf")
             attributes, offset, size = struct.unpack_from(f"{order}Q8xQQ", head, ATTRIBUTES)
             if not size:
-                raise NoSamples(f"{path}: was not finished: `perf record` was ended before it could")
+                raise NoSamples(f"{path}: is incomplete: `perf record` ended before it finished the file")
             with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
                 kind, config, flags = struct.unpack_from(f"{order}I4xQ24xQ", content, attributes)
                 made = _counted(content, order, (offset, offset + size), path)

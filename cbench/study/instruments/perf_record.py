@@ -1,6 +1,6 @@
 """Run a command under `perf record` and count its samples.
 
-These are D. Flater's perf-samples (NIST TN 1855, section 3.4); their number divided by the sampling frequency is a CPU
+D. Flater (NIST TN 1855, section 3.4) calls them perf-samples; their number divided by the sampling frequency is a CPU
 time.
 """
 
@@ -65,7 +65,7 @@ def parse(detail: str) -> Sampling:
 
 
 def named(detail: str) -> frozenset[str]:
-    """Which of "event" and "rate" such a text contains; parse() uses the defaults for the others."""
+    """The settings, "event" and "rate", that such a text contains; parse() uses defaults for missing ones."""
     keys = {part.partition("=")[0] for part in detail.split(",") if "=" in part}
     return frozenset("event" if key == "event" else "rate" for key in keys)
 
@@ -81,7 +81,7 @@ def obstacle(sampling: Sampling, path: str | None = None) -> str:
         return INSTALL
     most = Reader().text(LIMIT) or ""
     if sampling.hz is not None and most.isdecimal() and sampling.hz > int(most):
-        return f"hz={sampling.hz}: the kernel permits {most} (sysctl kernel.perf_event_max_sample_rate)"
+        return f"hz={sampling.hz}: the kernel permits at most {most} (sysctl kernel.perf_event_max_sample_rate)"
     with tempfile.TemporaryDirectory(prefix="cbench-") as folder:
         file = Path(folder, "perf.data")
         command = [perf, *arguments(sampling, file)[1:], "/bin/sh", "-c", ":"]

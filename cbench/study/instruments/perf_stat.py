@@ -104,7 +104,7 @@ class EventCount(Instrument):
         except UsageError as error:
             missing = str(error).removeprefix(f"{self.source}: ")
         if self.source in CLOCKS:
-            why = "the kernel's clock in nanoseconds; `perf stat` prints it to 0.01 ms"
+            why = "the kernel's clock in nanoseconds; `perf stat` prints it with a resolution of 0.01 ms"
             return HostInstrument(read, self.unit, self._what, 1e-9, why, missing)
         return HostInstrument(read, self.unit, self._what, None, "counted by the PMU", missing)
 
@@ -127,7 +127,7 @@ def _opened(name: str) -> int:
     if name == CYCLES_USER:
         how |= EXCLUDE_KERNEL
     if platform.machine() not in CALLS:
-        raise UsageError(f"{name}: cbench cannot count it on {platform.machine()}")
+        raise UsageError(f"{name}: cbench does not support it on {platform.machine()}")
     fd = _open(kind, config, how)
     if fd in DENIED and name in CLOCKS:
         # Without permission to observe the kernel, the event must exclude it; a clock that is only read, not sampled,
@@ -136,7 +136,7 @@ def _opened(name: str) -> int:
     if fd < 0:
         from cbench.machine.counters import reason
 
-        user = '; read = "cycles:u" counts those in user mode' if fd in DENIED and name == CYCLES else ""
+        user = '; read = "cycles:u" counts only the cycles in user mode' if fd in DENIED and name == CYCLES else ""
         raise UsageError(f"{name}: {reason(fd)}{user}")
     return fd
 

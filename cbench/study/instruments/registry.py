@@ -1,4 +1,4 @@
-"""List the instruments that read numbers of a command.
+"""List the instruments that read numbers from a command.
 
 D. Flater, NIST TN 1855, section 3.4, has eight: elapsed, user and system time of a shell's `time`; elapsed time,
 cycles, cpu-clock and task-clock of `perf stat`; samples of `perf record`.
@@ -30,7 +30,7 @@ NAMES = tuple(read for each in INSTRUMENTS for read in each.judged)
 
 
 def parse(read: str) -> tuple[str, str]:
-    """The source and the argument of a `read`. Raises ValueError, with the reason, for an invalid one."""
+    """The source and the argument of a `read`. Raises ValueError, with the reason, for an invalid value."""
     source, _, detail = (read, "", "") if read in BY_SOURCE else read.partition(":")
     found = BY_SOURCE.get(source)
     if found is None or (not found.optional and bool(detail) != bool(found.argument)):

@@ -32,12 +32,12 @@ def cpu_time_step(reader: Reader | None = None) -> tuple[float, str]:
         return KERNEL_S, f"VIRT_CPU_ACCOUNTING_NATIVE in {config.source}"
     generic = config.values.get("CONFIG_VIRT_CPU_ACCOUNTING_GEN") == "y"
     if generic and full not in ("", "null"):
-        where = f"in use on the CPUs of nohz_full ({full}); by ticks on others"
+        where = f"in use on the CPUs of nohz_full ({full}); other CPUs count ticks"
         return KERNEL_S, f"VIRT_CPU_ACCOUNTING_GEN in {config.source}, {where}"
-    where = "is taken for granted: the kernel's configuration is unavailable"
+    where = "is assumed, because the kernel's configuration is unavailable"
     if config.source:
         where = f"in {config.source}"
-    kind = "VIRT_CPU_ACCOUNTING_GEN, asleep without nohz_full," if generic else "TICK_CPU_ACCOUNTING"
+    kind = "VIRT_CPU_ACCOUNTING_GEN, inactive without nohz_full," if generic else "TICK_CPU_ACCOUNTING"
     tick = time.clock_getres(MONOTONIC_COARSE)
     return tick, f"{kind} {where}: {round(1 / tick):,} ticks per second determine how the sum is divided"
 
@@ -56,11 +56,11 @@ class CommandTime(Instrument):
         return seconds, repr(seconds)
 
     def on_host(self, read: str) -> HostInstrument:
-        shell = "a shell's `time` prints it to 0.001 s"
+        shell = "a shell's `time` prints it with a resolution of 0.001 s"
         if self.source in (USER, SYS):
             step_s, why = cpu_time_step()
             return HostInstrument(
-                read, self.unit, self._what, step_s, f"user + sys moves by {KERNEL_S:g} s; {why}; {shell}"
+                read, self.unit, self._what, step_s, f"user + sys advances in steps of {KERNEL_S:g} s; {why}; {shell}"
             )
         why = f"CLOCK_MONOTONIC; {shell}" if self.source == WALL else "CLOCK_MONOTONIC"
         return HostInstrument(read, self.unit, self._what, time.clock_getres(time.CLOCK_MONOTONIC), why)

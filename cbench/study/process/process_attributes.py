@@ -29,7 +29,8 @@ def inherited(cpus: frozenset[int] | None, aslr: bool | None, partition: bool = 
         else:
             with addresses(fixed=not aslr) as done:
                 if not done:
-                    raise Refused(f"addresses {'random' if aslr else 'fixed'}: personality(2) is forbidden here")
+                    how = "random" if aslr else "fixed"
+                    raise Refused(f"addresses {how}: personality(2) is forbidden here, as in some containers")
                 yield
     finally:
         if cpus is not None:
@@ -44,9 +45,9 @@ def _place(cpus: frozenset[int]) -> None:
     try:
         os.sched_setaffinity(0, cpus)
     except OSError as error:
-        raise Refused(f"CPUs {named}: {error.strerror}; allowed: {_allowed()}") from None
+        raise Refused(f"CPUs {named}: {error.strerror}; this process may use only CPUs {_allowed()}") from None
     if (found := os.sched_getaffinity(0)) != cpus:  # the kernel may accept only part of the request
-        raise Refused(f"CPUs {named}: only {format_cpus(frozenset(found))} are allowed")
+        raise Refused(f"CPUs {named}: this process may use only CPUs {format_cpus(frozenset(found))}")
 
 
 def _allowed() -> str:

@@ -1,8 +1,9 @@
 """Tag the environment of a study's commands, so that the processes of a trial can be identified.
 
-A trial outlives a killed runner, possibly in another session. A resumed study first identifies such a trial by its tag
-and ends it. Tags also keep the size of the environment constant, because that size shifts the stack, and so affects
-measurements (T. Mytkowicz et al., "Producing wrong data without doing anything obviously wrong!", ASPLOS 2009).
+A trial can outlive a killed runner, because it runs in a session of its own. A resumed study first identifies such a
+trial by its tag and ends it. Tags also keep the size of the environment constant, because that size shifts the stack,
+and so affects measurements (T. Mytkowicz et al., "Producing wrong data without doing anything obviously wrong!", ASPLOS
+2009).
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ PATIENCE_S = 10.0
 
 @dataclass(frozen=True, slots=True)
 class ProcessTag:
-    """The owner of a process: a trial (`position`), or a `step` such as a reset. `run`: None for a step of the whole
-    study.
+    """The owner of a process: a trial, identified by `run` and `position`, or a `step` such as a reset. `run` is None
+    for a step of the whole study, such as its setup.
     """
 
     step: str
@@ -82,7 +83,7 @@ class ProcessTags:
                 self._kill(pid, which, limit)
             ended |= set(left)
             if time.monotonic() > limit:
-                raise QuietError(f"process {left[0]} of an interrupted trial cannot be ended; end it yourself first")
+                raise QuietError(f"process {left[0]} of an interrupted trial cannot be killed; end it, then resume")
         return len(ended)
 
     def _is(self, pid: int, which: Callable[[ProcessTag], bool]) -> bool:

@@ -1,4 +1,4 @@
-"""Run one command until it ends or its time is over, and keep its output.
+"""Run one command until it ends or times out, and keep its output.
 
 The output goes to files instead of pipes, so this process does not have to run at the same time. At the end, the kernel
 reports the times of the command and of the children that it waited for (wait4).
@@ -24,13 +24,13 @@ from cbench.results import JsonValue
 from quiet import QuietError
 
 MOST_OUTPUT = 1 << 20
-"""The maximum number of bytes of output to keep. The end of longer output is kept, which has the results, with the
-number of missing bytes.
+"""The maximum number of bytes of output to keep. Of longer output, the end is kept, which usually contains the results,
+and the number of missing bytes.
 """
 GRACE_S = 2.0
 LAST_LINES, LONGEST_LINE = 3, 200
-"""The number of last lines, and the maximum length of a line, that are shown of a failed command's output if no line
-has the word error.
+"""The number of last lines of a failed command's output that are shown if no line contains "error", and the maximum
+length of a shown line.
 """
 
 
@@ -179,7 +179,7 @@ def run_checked(
 
 
 def _reason(done: Execution) -> str:
-    """The reason why a command failed: the first line of output with the word error, otherwise the last lines."""
+    """The reason why a command failed: the first line of output that contains "error", otherwise the last lines."""
     text = (done.errors.strip() or done.output).decode(errors="replace")
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     named = [line for line in lines if "error" in line.lower()][:1]
@@ -200,7 +200,7 @@ def _ended(pid: int, timeout_s: float) -> bool:
 
 
 def end_group(pid: int) -> None:
-    """Send SIGTERM to the process's whole group, then kill it."""
+    """Send SIGTERM to the process's whole group, and SIGKILL when the process has ended or GRACE_S seconds later."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(pid, signal.SIGTERM)
     _ended(pid, GRACE_S)

@@ -41,7 +41,7 @@ class CachesReset(Reset):
         after = _dropped(reader)
         if before is not None and after == before:
             raise ResetError(
-                f"{DROP} accepted the write, but the kernel has dropped nothing (drop_pagecache in vmstat)"
+                f"{DROP} accepted the write, but the kernel dropped nothing (drop_pagecache in /proc/vmstat)"
             )
         return {"drops": after, "cached_kb_before": cached, "cached_kb_after": meminfo(reader, "Cached")}
 

@@ -24,8 +24,8 @@ class CoolDownReset(Reset):
     kind: ClassVar[str] = "cool-down"
     keys: ClassVar[tuple[str, ...]] = ("celsius", "khz")
     example: ClassVar[str] = """\
-# celsius = 50            # kind cool-down: wait until no sensor is hotter
-# khz = 3000000           # kind cool-down: wait until no CPU is slower
+# celsius = 50            # kind cool-down: wait until no sensor is hotter than this, in degrees Celsius
+# khz = 3000000           # kind cool-down: wait until no CPU is slower than this, in kHz
 """
     celsius: float | None = None
     khz: int | None = None
@@ -36,7 +36,7 @@ class CoolDownReset(Reset):
         khz = table.whole("khz", None, 1, 10**8) if table.has("khz") else None
         if celsius is None and khz is None:
             raise table.error(
-                "celsius", "is missing: the temperature to cool down to, or khz: the frequency to wait for"
+                "celsius", "is missing: write celsius, the temperature to wait for, or khz, the frequency to wait for"
             )
         return cls(celsius=celsius, khz=khz, timeout_s=timeout_s, settle_s=settle_s)
 
@@ -54,9 +54,9 @@ class CoolDownReset(Reset):
             if cool and fast:
                 return {"celsius": hottest, "khz": slowest, "seconds": time.monotonic() - begun}
             if time.monotonic() - begun > self.timeout_s:
-                missed = [] if cool else [f"{hottest:g} degrees Celsius, {self.celsius:g} are required"]
-                missed += [] if fast else [f"{slowest:,} kHz, {self.khz:,} are required"]
-                raise ResetError(f"after {self.timeout_s:g} s still {' and '.join(missed)}")
+                missed = [] if cool else [f"{hottest:g} degrees Celsius (required: at most {self.celsius:g})"]
+                missed += [] if fast else [f"{slowest:,} kHz (required: at least {self.khz:,})"]
+                raise ResetError(f"still at {' and '.join(missed)} after {self.timeout_s:g} s")
             time.sleep(min(PAUSE_S, self.timeout_s))
 
     def _missing(self, hottest: float | None, slowest: int | None) -> str:

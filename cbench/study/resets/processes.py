@@ -13,10 +13,11 @@ from cbench.study.resets.reset import Reset, ResetContext, ResetError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessesReset(Reset):
-    """Ends the processes that a study's trials left running, so that the next run begins with a fresh process tree.
+    """Ends the processes that a study's trials left running, so that no process of an earlier run disturbs the next
+    one.
 
-    The reset ends descendants, and processes with a trial's tag even if another process adopted them. Processes of the
-    setup stay.
+    The reset ends descendants of this process, and processes with a trial's tag even if another process adopted them.
+    Processes of the setup keep running.
     """
 
     kind: ClassVar[str] = "processes"
@@ -36,7 +37,7 @@ class ProcessesReset(Reset):
                 with contextlib.suppress(psutil.NoSuchProcess):
                     each.kill()
             ended += len(psutil.wait_procs(left, timeout=5)[0])
-        raise ResetError(f"process {left[0].pid} of an earlier run does not end; end it yourself")
+        raise ResetError(f"process {left[0].pid} of an earlier run could not be killed; end it yourself")
 
 
 def _of_setup(pid: int, context: ResetContext) -> bool:

@@ -15,7 +15,7 @@ RESETS: tuple[type[Reset], ...] = (
 )
 MOST_S = 86_400.0
 EXAMPLE = (
-    'kind = "none"             # ' + ", ".join(each.kind for each in RESETS if each is not NoReset) + "\n",
+    'kind = "none"             # or ' + ", ".join(each.kind for each in RESETS if each is not NoReset) + "\n",
     "".join(each.example for each in RESETS),
 )
 """Lines for an example file: the kinds of reset, and the keys of each kind."""

@@ -1,5 +1,5 @@
-"""Define the type of a reset, which returns the host to its initial state before each run, and two resets: NoReset and
-CommandReset.
+"""Define the base class of resets, which return the host to its initial state before each run, and two resets: NoReset
+and CommandReset.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class ResetError(QuietError):
 
 @dataclass(frozen=True, slots=True)
 class ResetContext:
-    """The directory in which a reset runs its commands, and the tags of its processes."""
+    """The directory and the environment in which a reset runs its commands, and the tags of its processes."""
 
     folder: str
     environment: Mapping[str, str]
@@ -39,7 +39,7 @@ class Reset:
 
     To add one, write a class in a separate file and add it to registry.RESETS. `kind`: the name of the reset in a file;
     `keys`: the keys that only this reset has in the file; `example`: lines for the example file that explain these
-    keys. `command`: the user's command; `check`: a command that must succeed afterwards; `unit`: a systemd unit.
+    keys. `command`: the user's command; `check`: a command that must succeed after the reset; `unit`: a systemd unit.
     """
 
     kind: ClassVar[str]
@@ -84,7 +84,7 @@ class Reset:
         empty.
         """
         if not getattr(self, key).strip():
-            raise table.error(key, f"is missing: a reset of the kind {self.kind!r} needs it")
+            raise table.error(key, f"is missing: required for a reset of kind {self.kind!r}")
         return self
 
 
@@ -105,8 +105,8 @@ class CommandReset(Reset):
     kind: ClassVar[str] = "command"
     keys: ClassVar[tuple[str, ...]] = ("command", "check")
     example: ClassVar[str] = """\
-# command = "..."         # kind command: what to run; kind reboot: in place of `systemctl reboot`
-# check = "..."           # a command that has to succeed afterwards
+# command = "..."         # kind command: the command to run; kind reboot: runs instead of `systemctl reboot`
+# check = "..."           # a command that must succeed after the reset
 """
 
     @classmethod

@@ -44,7 +44,7 @@ class ServiceReset(Reset):
         if after.get("ActiveState") != "active":
             raise ResetError(f"{self.unit} is {after.get('ActiveState') or 'unknown'} after its restart")
         if after.get(STARTED) == before.get(STARTED) or after.get(INVOCATION) == before.get(INVOCATION):
-            raise ResetError(f"{self.unit} was not restarted: it has run since {after.get(STARTED)} us of this boot")
+            raise ResetError(f"{self.unit} was not restarted: active since {after.get(STARTED)} us after boot")
         if self.check:
             self.execute(self.check, context)
         return {"unit": self.unit, "main_pid": after.get("MainPID"), "active_since_us": after.get(STARTED)}
@@ -58,5 +58,5 @@ class ServiceReset(Reset):
 
 def _no_systemctl(environment: Mapping[str, str]) -> str:
     if shutil.which("systemctl", path=environment.get("PATH")) is None:
-        return "there is no systemctl here: a reset of the kind service needs systemd"
+        return "systemctl is not on the PATH, but a reset of kind 'service' needs it"
     return ""

@@ -32,7 +32,7 @@ def discover(suite: Suite, folder: str, environment: Mapping[str, str], file: st
         except (OSError, QuietError) as error:
             raise UsageError(f"{where}: {words[0]}: {getattr(error, 'strerror', None) or error}") from None
         if done.code is None:
-            raise UsageError(f"{where}: timed out after {suite.timeout_s:g} s; set suite.timeout")
+            raise UsageError(f"{where}: timed out after {suite.timeout_s:g} s; raise suite.timeout")
         if any(RESULTS in word for word in suite.discover):
             names = _of_results(where, done, results)
         else:
@@ -61,9 +61,10 @@ def _checked(where: str, names: list[str], said: str) -> tuple[str, ...]:
         raise UsageError(f"{where}: {len(names):,} tests; at most {MOST_TESTS:,} are supported")
     for name, times in Counter(names).items():
         if not name or printable(name) != name or "\n" in name or "\t" in name:
-            raise UsageError(f"{where}: {one_line(name)!r}: a name with control characters, which no report can show")
+            raise UsageError(f"{where}: {one_line(name)!r}: is empty or has control characters; rename the test")
         if times > 1:
             raise UsageError(
-                f"{where}: {one_line(name)!r} is listed {times:,} times: cbench cannot tell which of them ran"
+                f"{where}: {one_line(name)!r} is listed {times:,} times, so its results are ambiguous; give each test "
+                "its own name"
             )
     return tuple(names)

@@ -72,7 +72,7 @@ def _trials(
 ) -> list[Ended]:
     why = f"{LATE} ({suite.timeout_s:g} s)" if done.code is None else ""
     if not why and suite.results_on_stdout and done.cut:
-        why = f"{done.cut:,} bytes of its output were not kept: write the results to {{results}}"
+        why = f"{done.cut:,} bytes of its output were not kept: let suite.run write the results to {{results}}"
     numbers = {names[number]: number for number in order}
     try:
         samples = () if why else read(done, str(results))
@@ -80,8 +80,8 @@ def _trials(
         samples, why = (), str(error)
     of_test = assigned(samples, numbers)
     if samples and not of_test:
-        why = f"its results are not of these tests, but of {samples[0].name[:SHOWN_CHARACTERS]!r}"
-    why = why or f"a process that exited with {done.code} gave no result for it: {last_line(done)}"
+        why = f"its results belong to other tests, such as {samples[0].name[:SHOWN_CHARACTERS]!r}"
+    why = why or f"the process exited with {done.code} and reported no result for this test: {last_line(done)}"
     ran = [numbers[test] for test in of_test] if suite.ordered else []
     ended = []
     for place, number in enumerate(_in_fact(order, ran)):

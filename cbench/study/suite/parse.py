@@ -23,14 +23,14 @@ def parse(table: TomlTable, timeout_s: float, better: tuple[str, str]) -> Suite:
     run = table.texts("run") or preset.run
     for key, words in (("discover", discover), ("run", run)):
         if not words:
-            raise table.error(key, f"is missing: write a list of words, or one of the presets {', '.join(BY_NAME)}")
+            raise table.error(key, f"is missing: write a list of words, or set preset to one of {', '.join(BY_NAME)}")
         if PROGRAM in words and not program:
             raise table.error("program", f'is missing: the words that start the harness, such as ["./{preset.name}"]')
         for whole in (PROGRAM, TESTS):
             if any(whole in word and whole != word for word in words):
                 raise table.error(key, f"{whole} must be a separate word: it expands to several")
     if not any(each in word for each in SELECTING for word in run):
-        raise table.error("run", f"selects no tests: one of its words must contain {', '.join(SELECTING)}")
+        raise table.error("run", f"selects no tests: one of its words must contain {' or '.join(SELECTING)}")
     suite = Suite(
         harness=preset.name or "the suite",
         program=program,
@@ -52,7 +52,7 @@ def parse(table: TomlTable, timeout_s: float, better: tuple[str, str]) -> Suite:
     except re.error as error:
         raise table.error("names", f"{suite.names!r}: {error}") from None
     if groups != 1:
-        raise table.error("names", f"{suite.names!r}: write an expression with one group, the name")
+        raise table.error("names", f"{suite.names!r}: must have exactly one group, which matches the name of a test")
     table.end()
     return suite
 

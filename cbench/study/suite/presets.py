@@ -13,8 +13,8 @@ from cbench.study.suite.suite import FILTER, ORDER, PROGRAM, RESULTS, SEED, TEST
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """The defaults of one harness for the keys of `[suite]`. `program`: the harness's program, "" if the user must name
-    it.
+    """The defaults of one harness for the keys of `[suite]`. `program`: the words that start the harness, () if the
+    user must write them.
 
     `shuffles`: whether `run` draws an order by itself, without a seed from cbench. `ordered`: whether results are in
     the order in which the tests ran. `escape`: the characters that need a backslash in a file of names. `counts`:

@@ -44,7 +44,7 @@ def assigned(samples: Sequence[TestSample], tests: Container[str]) -> dict[str, 
 
     A result belongs to the test with the same name, or else to the test with the longest name that is a prefix of the
     result's name and ends at a word boundary: Go's `BenchmarkA/sub-8` belongs to `BenchmarkA`, Catch2's `case: loop` to
-    `case`. If a test has only one result, its metric is ""; otherwise, metrics are the rest of the names.
+    `case`. If a test has only one result, its metric is ""; otherwise, a metric is the rest of its result's name.
     """
     of_test: dict[str, dict[str, TestSample]] = {}
     for sample in samples:

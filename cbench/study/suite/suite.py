@@ -1,4 +1,4 @@
-"""Define a suite: the commands that list and run its tests, and the party that decides their order."""
+"""Define a suite: the commands that list and run its tests, and the source of their order."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ class Suite:
 
     @property
     def control(self) -> Control:
-        """Where the order within a process comes from: "given" by cbench, "drawn" by the harness from a seed, or the
-        harness's "own".
+        """The source of the order within a process: "given" (by cbench), "drawn" (at random by the harness), or "own"
+        (the harness's own order).
         """
         if self.shuffles or self._uses(SEED):
             return "drawn"

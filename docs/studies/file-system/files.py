@@ -1,8 +1,8 @@
-"""The study's tests, and what is around them: files.py TEST, check, make, reset or remove.
+"""Run one test of the study, or an action around the tests: files.py TEST, check, make, reset or remove.
 
-Everything happens in one directory, $SCRATCH, or else $TMPDIR/cbench-file-system-UID; it is made, and one that is
-there is removed only when it bears the mark of having been made here. Tests that fio can do are in jobs.fio; the others
-print how many operations they did in a second, as JSON like fio's own results.
+All files are in one directory: $SCRATCH, or else $TMPDIR/cbench-file-system-UID. The study creates this directory, and
+marks it with a file. It removes an existing directory only if the directory is empty or has this mark. Tests that fio
+supports are in jobs.fio. The other tests print the number of operations per second as JSON in the format of fio.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ FIO = ("read-sequential", "read-random", "write-sequential", "write-random")
 
 
 def create() -> int:
-    """Empty files in a directory of their own, which is synced in the end."""
+    """Create empty files in a new directory, and sync the directory at the end."""
     folder = SCRATCH / "created"
     folder.mkdir()
     for number in range(FILES):
@@ -35,12 +35,12 @@ def create() -> int:
 
 
 def stat() -> int:
-    """Every file that is left of the tree that the reset has made."""
+    """Read the status of every file that remains in the tree."""
     return len([each.stat() for each in TREE.iterdir()])
 
 
 def append() -> int:
-    """4 KiB at a time to one file, each synced."""
+    """Append blocks of 4 KiB to one file, and sync it after each block."""
     block = bytes(4096)
     with (SCRATCH / "log").open("ab", buffering=0) as file:
         for _ in range(APPENDS):
@@ -50,7 +50,7 @@ def append() -> int:
 
 
 def unlink() -> int:
-    """The tree's files but the first hundred: `stat` has something left whenever it runs."""
+    """Remove all files of the tree except the first hundred, so that `stat` finds files even if it runs later."""
     gone = [TREE / str(number) for number in range(100, FILES)]
     for each in gone:
         each.unlink()
@@ -62,7 +62,9 @@ OWN: dict[str, Callable[[], int]] = {"create": create, "stat": stat, "append": a
 
 
 def reset() -> None:
-    """Recreate the directory with its file and its tree, all on the disk and the file's pages out of the cache."""
+    """Recreate the directory with the file and the tree, write both to the disk, and drop the file's pages from the
+    cache.
+    """
     remove()
     SCRATCH.mkdir(mode=0o700)
     MARK.touch()
@@ -79,7 +81,7 @@ def reset() -> None:
 
 
 def make() -> None:
-    """The directory where there is none; a study that is resumed after a kill finds it unchanged."""
+    """Create the directory if it has no data; a study that resumes after a kill keeps the existing directory."""
     if not DATA.exists():
         reset()
 
@@ -88,7 +90,10 @@ def remove() -> None:
     if not SCRATCH.exists():
         return
     if not MARK.exists() and any(SCRATCH.iterdir()):
-        sys.exit(f"files.py: {SCRATCH} belongs to another user: name an empty or a new directory by SCRATCH")
+        sys.exit(
+            f"files.py: {SCRATCH} is not empty and was not created by this study: "
+            "set SCRATCH to a new or an empty directory"
+        )
     shutil.rmtree(SCRATCH)
 
 
@@ -97,9 +102,11 @@ def check() -> None:
         sys.exit("files.py: fio is not installed: apt-get install fio")
     there = SCRATCH.parent
     if not there.is_dir() or not os.access(there, os.W_OK):
-        sys.exit(f"files.py: no directory can be made in {there}: name another one by SCRATCH")
+        sys.exit(f"files.py: cannot create a directory in {there}: set SCRATCH to a directory elsewhere")
     if shutil.disk_usage(there).free < 4 * DATA_BYTES:
-        sys.exit(f"files.py: {there} has less than {4 * DATA_BYTES >> 20} MiB left: name another directory by SCRATCH")
+        sys.exit(
+            f"files.py: {there} has less than {4 * DATA_BYTES >> 20} MiB free: set SCRATCH to a directory elsewhere"
+        )
 
 
 def sync(folder: Path) -> None:
@@ -122,7 +129,7 @@ def main(what: str) -> int:
         seconds = time.perf_counter() - begun
         sys.stdout.write(json.dumps({"jobs": [{"iops": operations / seconds, "seconds": seconds}]}) + "\n")
     else:
-        sys.exit(f"files.py: {what!r}: one of {', '.join((*FIO, *OWN, *around))}")
+        sys.exit(f"files.py: {what!r}: must be one of {', '.join((*FIO, *OWN, *around))}")
     return 0
 
 

@@ -87,7 +87,7 @@ def _bls_steps(context: LoaderContext) -> Steps:
 
 
 def _without_grubby(context: LoaderContext) -> Steps:
-    """Change the words in the entries. Raises Refused for entries that read their words from another file."""
+    """Change the parameters in the entries. Raises Refused for entries that read parameters from another file."""
     if not entries(context.files):
         raise Refused("GRUB takes the command line from boot loader entries, and none can be read; run this with sudo")
     if any("$kernelopts" in (context.files.text(path) or "") for path in entries(context.files)):
@@ -105,7 +105,7 @@ def _grubby(away: tuple[str, ...], here: tuple[str, ...]) -> Command:
 def _systemd_found(files: BootFiles) -> str:
     info = (files.reader.text(_INFO) or "").replace("\0", "")
     if "systemd-boot" in info:
-        return "the firmware's LoaderInfo says so"
+        return "the firmware variable LoaderInfo names it"
     if info and "GRUB" in info:
         return ""
     for place in _PARTITIONS:
@@ -173,7 +173,7 @@ def _installs(files: BootFiles) -> bool:
 
 
 def _cmdline(files: BootFiles) -> str:
-    """The words of the file; as in kernel-install, its lines are joined and comments omitted."""
+    """The parameters in the file, in one line and without comments, as kernel-install reads them."""
     lines = (files.text(_CMDLINE) or "").splitlines()
     return " ".join(line.strip() for line in lines if line.strip() and not line.startswith("#"))
 

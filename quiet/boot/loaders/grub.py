@@ -53,9 +53,7 @@ def steps(context: LoaderContext) -> Steps:
     """
     merged = context.merged(str(line(context)))
     if odd := unclear(_texts(context.files), (_GENERAL, _ORDINARY)):
-        raise by_hand(
-            f"`{odd}` in {_DEFAULT} (or its directory) is not understood: write it as a plain assignment", merged
-        )
+        raise by_hand(f"`{odd}` in {_DEFAULT} or {_FOLDER} is not understood: write it as a plain assignment", merged)
     if merged.unchanged:
         return Steps()
     general, ordinary = (parse(_values(context.files).get(name, "")) for name in (_GENERAL, _ORDINARY))
@@ -71,7 +69,7 @@ def steps(context: LoaderContext) -> Steps:
 def reads_folder(files: BootFiles) -> bool:
     """Whether grub-mkconfig reads /etc/default/grub.d here.
 
-    Its script decides; if the script is unavailable, Debian's directory decides.
+    The text of the script decides; without the script, this is assumed on Debian if the directory exists.
     """
     debian = files.reader.exists(_FOLDER) and files.reader.exists("/etc/debian_version")
     for path in ("/usr/sbin/grub-mkconfig", "/usr/bin/grub-mkconfig", "/usr/sbin/grub2-mkconfig"):
@@ -82,7 +80,7 @@ def reads_folder(files: BootFiles) -> bool:
 
 
 def _block(drop: tuple[str, ...], add: tuple[str, ...], init: bool = False) -> str:
-    """The shell lines of our block. With `init`, the added words go before the first " -- "."""
+    """The shell lines of our block. With `init`, the added parameters go before the first " -- "."""
     lines = [BEGIN]
     for variable in (_GENERAL, _ORDINARY):
         if drop:  # whole words only, in any variable

@@ -1,4 +1,4 @@
-"""Define a boot loader: where its command line is, the files to change, and the commands to run afterwards.
+"""Define a boot loader: the location of its command line, the files to change, and the commands to run afterwards.
 
 The functions at the end change command lines in files; a pattern matches the text before a line.
 """
@@ -25,9 +25,7 @@ Command = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """The new content of a file. `how` names the part that belongs to quiet: the whole file, the marked block, or
-    words.
-    """
+    """The new content of a file. `how` names quiet's part of it: the whole file, the marked block, or parameters."""
 
     path: str
     data: bytes
@@ -42,7 +40,7 @@ class Steps:
     commands: tuple[Command, ...] = ()
     undo: tuple[Command, ...] = ()
     generated: tuple[str, ...] = ()  # files that the commands regenerate
-    add: tuple[str, ...] = ()  # the words that the edits add in total, if the lines differ
+    add: tuple[str, ...] = ()  # the parameters that the edits add in total, if the lines differ
     drop: tuple[str, ...] = ()
 
 
@@ -73,7 +71,7 @@ class BootFiles(Disk):
         return None if data is None else data.decode("utf-8", "surrogateescape")
 
     def running(self) -> CommandLine:
-        """The running kernel's line, without the words that an earlier apply or the boot loader added."""
+        """The running kernel's line, without the parameters that an earlier apply or the boot loader added."""
         line = parse(self.reader.text("/proc/cmdline") or "")
         if self._known and set(self._known.add) <= set(line.words):
             line = line.changed(self._known.add, self._known.drop)
@@ -89,7 +87,7 @@ class LoaderContext:
     wanted: Sequence[str] = ()
 
     def merged(self, line: str) -> Merged:
-        """A line with the wanted words merged into it."""
+        """A line with the wanted parameters merged into it."""
         return merge(parse(line), self.wanted, self.facts)
 
 
@@ -104,13 +102,13 @@ class Loader:
     steps: Callable[[LoaderContext], Steps]
     marked: tuple[str, ...] = ()  # files that may contain our marked block
     regenerate: Callable[[BootFiles], Command] | None = None  # the command that reads these files
-    entries: Callable[[BootFiles], list[str]] | None = None  # files that copy our words, one per kernel
+    entries: Callable[[BootFiles], list[str]] | None = None  # files, one per kernel, that repeat quiet's parameters
     # the command that `remove` runs, if it depends on the kernel
     again: Callable[[BootFiles], tuple[Command, ...]] | None = None
 
 
 def by_hand(reason: str, merged: Merged) -> Refused:
-    """The error for a change that is unsafe here; its message contains the words to add by hand."""
+    """The error for a change that is unsafe here; its message contains the parameters to add by hand."""
     away = f", remove: {' '.join(merged.drop)}" if merged.drop else ""
     return Refused(f"{reason}; add by hand: {' '.join(merged.add) or 'nothing'}{away}")
 
@@ -140,7 +138,7 @@ def first(reader: Reader, *paths: str) -> str:
 
 
 def rewritten(text: str, merged: Merged) -> str:
-    """A line without the words to drop and with the new words before init's words; the spaces between words stay."""
+    """A line without the parameters to drop, and with the new ones before init's words; other spaces stay."""
     for word in merged.drop:
         text = re.sub(rf"[ \t]*(?<!\S){re.escape(word)}(?!\S)", "", text)
     if not merged.add:
@@ -154,7 +152,7 @@ def rewritten(text: str, merged: Merged) -> str:
 
 
 def appended(line: CommandLine, merged: Merged, tool: str) -> None:
-    """Raise Refused if init, not the kernel, would get the words, because the tool can only append to the line."""
+    """Raise Refused if init, not the kernel, would get the parameters, because the tool only appends to the line."""
     if line.init and merged.add:
         raise by_hand(
             f"{tool} appends parameters at the end, after `{' '.join(line.init)}`, where they go to init", merged
@@ -171,7 +169,7 @@ def edit(
     """An edit of every line of a file that matches the pattern; its group "line" is the command line.
 
     Lines that need no change stay as they are; returns (None, ...) if there are only such lines. With `together`, the
-    lines are parts of one command line: the words go to the last part, or to the first part that contains init's words.
+    lines are parts of one command line: parameters go to the last part, or to the first part that has init's words.
     `skip` gets the text around a line and returns whether to skip the line.
     """
     text = context.files.text(path) or ""
@@ -201,7 +199,7 @@ def _label(text: str, match: re.Match[str]) -> str:
 
 
 def first_line(files: BootFiles, paths: list[str], pattern: re.Pattern[str], together: bool = False) -> CommandLine:
-    """The first line in the files that matches the pattern; if none does, the running kernel's line without our words.
+    """The first line in the files that matches the pattern; if none does, the running line without quiet's parameters.
 
     With `together`, all matches in a file are parts of one line.
     """

@@ -1,4 +1,4 @@
-"""Register the boot loaders in search order: a loader that reads another loader's files precedes the other."""
+"""Register the boot loaders in search order: a loader that reads another loader's files precedes that loader."""
 
 from __future__ import annotations
 
@@ -51,14 +51,17 @@ def elsewhere(files: BootFiles) -> str:
             "openSUSE's grub2-bls is not supported: edit /etc/kernel/cmdline, then run `sdbootutil update-all-entries`"
         )
     if files.reader.exists("/etc/update-extlinux.conf"):
-        return "Alpine regenerates extlinux.conf: set default_kernel_opts in /etc/update-extlinux.conf, run that tool"
+        return (
+            "Alpine regenerates extlinux.conf: set default_kernel_opts in /etc/update-extlinux.conf, then run "
+            "`update-extlinux`"
+        )
     return ""
 
 
 def _nowhere(files: BootFiles) -> str:
     machine = virtualization.virtual(Facts(files.reader))
     if "container" in machine:
-        return "this is a container: its kernel and the command line are the host's; run `quiet boot` there"
+        return "a container uses the kernel and the command line of its host; run `quiet boot` on the host"
     if "WSL" in machine:
         return "WSL has no boot loader; add the parameters of `quiet plan` to kernelCommandLine= in Windows' .wslconfig"
     return (

@@ -61,7 +61,7 @@ def _raspberry_steps(context: LoaderContext) -> Steps:
     other = _OTHER.search(context.files.text(config) or "")
     if other:
         merged = context.merged(str(context.files.running()))
-        raise by_hand(f"{config} has cmdline={other[1]}, so the line is not only in {path}", merged)
+        raise by_hand(f"{config} has cmdline={other[1]}, so the firmware may not read {path}", merged)
     return _one(context, path, _ONLY)
 
 
@@ -105,7 +105,7 @@ def _extlinux_steps(context: LoaderContext) -> Steps:
         return _one(context, path, _APPEND, skip=_repairs)
     merged = context.merged(_menu_line(files))
     if odd := unclear(_menu_texts(files), ("U_BOOT_PARAMETERS",)):
-        raise by_hand(f"`{odd}` in u-boot-menu's files is not understood", merged)
+        raise by_hand(f"`{odd}` in u-boot-menu's files is not understood: write it as a plain assignment", merged)
     if merged.unchanged:
         return Steps()
     block = f"{BEGIN}\nU_BOOT_PARAMETERS={quoted(str(merged.line))}\n{END}\n"
@@ -133,7 +133,7 @@ def _ostree_found(files: BootFiles) -> str:
 
 
 def _ostree_line(context: LoaderContext) -> CommandLine:
-    """The running line, which is the booted deployment's, without the words of an earlier apply."""
+    """The running line, which is the booted deployment's, without the parameters of an earlier apply."""
     words = context.files.running()
     return words.changed([word for word in words.words if word.startswith("ostree=")], ())
 

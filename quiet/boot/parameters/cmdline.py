@@ -104,6 +104,8 @@ def fill_in(parameters: Iterable[str], cpus: CpuPartition, facts: Facts, source:
         for placeholder, value in values.items():
             word = word.replace(placeholder, value)
         if "{" in word:
-            raise UsageError(f"{source}: '{parameter}': the known placeholders are {', '.join(values)}")
+            raise UsageError(
+                f"{source}: '{parameter}': unknown placeholder; the known placeholders are {', '.join(values)}"
+            )
         words.append(check(word, source))
     return words

@@ -9,23 +9,23 @@ _OTHERS = ("hpet", "acpi_pm", "kvm-clock", "jiffies", "refined-jiffies", "pit") 
 TABLE: tuple[BootParameter, ...] = (
     BootParameter(
         "isolcpus",
-        "managed_irq keeps interrupts that a driver manages itself (NVMe, many network cards) off these CPUs where "
-        "their mask also has housekeeping CPUs: a queue with only isolated CPUs, as with one queue for each CPU, stays "
-        "there; domain takes the CPUs out of the scheduler's balancing until the next boot",
-        risk="with domain nothing brings the CPUs back before a reboot, and some kernels since Linux 6.7 (seen: "
-        "6.12) make no isolated partition of them; the profiles add it ({domain}) only where cgroup v2 with cpuset is "
-        "missing",
+        "managed_irq keeps interrupts whose affinity a driver manages (NVMe, many network cards) off these CPUs if "
+        "their mask also has housekeeping CPUs; an interrupt with only isolated CPUs, as with one queue for each CPU, "
+        "stays there. domain removes the CPUs from the scheduler's load balancing until the next boot",
+        risk="domain cannot be undone before a reboot, and some kernels since Linux 6.7 (seen: 6.12) reject an "
+        "isolated partition of these CPUs; the profiles add it ({domain}) only on hosts without cgroup v2 with cpuset",
         doc=f"{DOC} (isolcpus=), admin-guide/cpu-isolation",
         takes=ISOLATED,
         example="managed_irq,{isolated}",
-        runtime="the knob cpuset makes an isolated partition; nothing at run time moves a managed interrupt, and a "
-        "program that sends no I/O from an isolated CPU gets none",
+        runtime="the knob cpuset creates an isolated partition; no setting moves a managed interrupt at run time, but "
+        "a CPU that submits no I/O receives none",
     ),
     BootParameter(
         "nohz_full",
         "stops the scheduler's tick, 100 to 1,000 interrupts per second, on a CPU with only one task to run; also "
         "offloads RCU's callbacks and keeps timers and unbound kernel threads away",
-        risk="each system call and interrupt there costs a few hundred nanoseconds more; the boot CPU keeps its tick",
+        risk="each system call and interrupt on such a CPU takes a few hundred nanoseconds longer; the boot CPU keeps "
+        "its tick",
         doc="timers/no_hz, " + DOC + " (nohz_full=)",
         takes=ISOLATED,
         example="{isolated}",
@@ -34,8 +34,8 @@ TABLE: tuple[BootParameter, ...] = (
     ),
     BootParameter(
         "rcu_nocbs",
-        "hands the callbacks that RCU would run on these CPUs to threads that can be placed elsewhere; nohz_full= does "
-        "so for its CPUs already",
+        "hands the callbacks that RCU would run on these CPUs to threads that can be placed elsewhere; nohz_full= "
+        "includes this for its CPUs",
         risk="freeing memory takes one more wakeup; the threads need idle time on housekeeping CPUs",
         doc="RCU/Design/Requirements, timers/no_hz, " + DOC + " (rcu_nocbs)",
         takes=ISOLATED,
@@ -43,19 +43,19 @@ TABLE: tuple[BootParameter, ...] = (
     ),
     BootParameter(
         "rcu_nocb_poll",
-        "lets those threads poll for callbacks, so that an isolated CPU never has to wake one",
+        "lets the threads of rcu_nocbs= poll for callbacks, so that an isolated CPU never has to wake one",
         risk="the polling threads wake the housekeeping CPUs all the time, which costs energy",
         takes=FLAG,
     ),
     BootParameter(
         "rcutree.use_softirq",
         "0 runs RCU's core processing in the rcuc threads, whose priority can be set, instead of in softirqs",
-        risk="one more context switch for each round of it",
+        risk="one more context switch for each round of RCU's processing",
         example="0",
     ),
     BootParameter(
         "rcutree.nohz_full_patience_delay",
-        "the milliseconds that RCU waits for a nohz_full= CPU before it disturbs it (since 6.11)",
+        "the milliseconds that RCU waits before it disturbs a nohz_full= CPU (since 6.11)",
         risk="grace periods take that much longer, and memory is freed later",
         example="1000",
         needs=tickless,
@@ -68,23 +68,23 @@ TABLE: tuple[BootParameter, ...] = (
     ),
     BootParameter(
         "rcutree.rcu_nocb_gp_stride",
-        "how many callback-offloaded CPUs share one grace-period thread; a lower number spreads its work",
+        "the number of callback-offloaded CPUs per grace-period thread; a lower number spreads the work",
         risk="more threads",
         example="8",
     ),
     BootParameter(
         "rcupdate.rcu_normal_after_boot",
-        "1 makes expedited grace periods normal ones once the host is up: they interrupt CPUs that are in the kernel",
-        risk="a request for an expedited one (network configuration, tracing, BPF) waits for about 10 ms",
+        "1 turns expedited grace periods, which interrupt CPUs that are in the kernel, into normal ones after boot",
+        risk="a request for an expedited grace period (network configuration, tracing, BPF) waits for about 10 ms",
         example="1",
         covered=("rcupdate.rcu_normal=1",),
         runtime="/sys/kernel/rcu_normal",
     ),
     BootParameter(
         "rcupdate.rcu_normal",
-        "1 makes every expedited grace period a normal one, during boot too: then only a CPU that holds one up is "
-        "interrupted, later; a CPU of nohz_full= sooner than others (rcutree.nohz_full_patience_delay)",
-        risk="as rcupdate.rcu_normal_after_boot, and a slower start",
+        "1 turns every expedited grace period into a normal one, even during boot: RCU then interrupts only a CPU that "
+        "delays a grace period, and only after a while (a nohz_full= CPU sooner: rcutree.nohz_full_patience_delay)",
+        risk="the same as for rcupdate.rcu_normal_after_boot, and a slower boot",
         example="1",
         runtime="/sys/kernel/rcu_normal",
     ),
@@ -98,16 +98,16 @@ TABLE: tuple[BootParameter, ...] = (
     ),
     BootParameter(
         "irqaffinity",
-        "the CPUs that new interrupts go to from the start: devices that come later never begin on an isolated CPU",
-        risk="these CPUs serve all interrupts that are not a driver's own",
+        "the CPUs that serve new interrupts from boot on, so that no later device starts to interrupt an isolated CPU",
+        risk="these CPUs serve all interrupts except those that a driver manages",
         takes=HOUSEKEEPING,
         example="{housekeeping}",
         runtime="the knobs irq and irq.default",
     ),
     BootParameter(
         "workqueue.unbound_cpus",
-        "the CPUs that may run work of unbound workqueues; isolcpus=domain and nohz_full= already exclude theirs",
-        risk="fewer CPUs for that work",
+        "the CPUs that may run work of unbound workqueues; isolcpus=domain and nohz_full= already exclude their CPUs",
+        risk="unbound work has fewer CPUs",
         takes=HOUSEKEEPING,
         example="{housekeeping}",
         runtime="the knob workqueue",
@@ -120,21 +120,21 @@ TABLE: tuple[BootParameter, ...] = (
     ),
     BootParameter(
         "threadirqs",
-        "runs interrupt handlers in threads, which have a priority and a CPU mask, where their driver allows it",
+        "runs interrupt handlers in threads, which have a priority and a CPU mask, if their driver allows it",
         risk="two context switches per interrupt: more latency and less throughput for devices",
         takes=FLAG,
     ),
     BootParameter(
         "preempt",
-        "when a task inside the kernel may be preempted: full or lazy, if the kernel was built with that "
-        "choice; none and voluntary only before Linux 7.0, which warns and ignores them on x86 and arm64",
+        "the preemption mode of kernel code: full or lazy, if the kernel was built with this choice; none and "
+        "voluntary only before Linux 7.0, which ignores them with a warning on x86 and arm64",
         risk="lazy, none: longer delays for tasks that become ready; full: more switches in the middle of system calls",
         example="lazy",
         runtime="/sys/kernel/debug/sched/preempt",
     ),
     BootParameter(
         "systemd.cpu_affinity",
-        "keeps systemd and everything that it starts on these CPUs from its first process on",
+        "keeps systemd and everything that it starts on these CPUs from the first process on",
         risk="no process leaves them unless it sets its own affinity, benchmarks included",
         doc="systemd: kernel-command-line(7), systemd-system.conf(5) (CPUAffinity=)",
         takes=HOUSEKEEPING,
@@ -159,8 +159,8 @@ TABLE: tuple[BootParameter, ...] = (
     ),
     BootParameter(
         "maxcpus",
-        "starts only this many CPUs; the others never get an interrupt",
-        risk="the numbering decides which ones are left out, and user space can still start them",
+        "starts only this many CPUs; the other CPUs never receive an interrupt",
+        risk="the CPU numbering determines which CPUs stay offline, and user space can still start them",
         example="8",
     ),
     # clocks, ticks, and the watchdogs that check them
@@ -173,9 +173,8 @@ TABLE: tuple[BootParameter, ...] = (
     BootParameter(
         "tsc",
         "nowatchdog disables the watchdog of the time stamp counter, a timer that wakes each CPU in turn; reliable "
-        "also "
-        "skips the checks at boot",
-        risk="on a machine whose counter is not stable the clock goes wrong silently",
+        "also skips the checks at boot",
+        risk="on a machine whose counter is not stable, the clock becomes wrong without a message",
         doc=f"{DOC} (tsc=)",
         example="nowatchdog",
         against=("tsc=watchdog",),
@@ -187,7 +186,7 @@ TABLE: tuple[BootParameter, ...] = (
     BootParameter(
         "clocksource",
         "the clock that the kernel reads; tsc is the one that needs neither a device nor a hypervisor",
-        risk="as above: only a stable counter can serve as a clock",
+        risk="on a machine whose counter is not stable, the clock becomes wrong without a message",
         example="tsc",
         yields=("tsc=unstable", "notsc"),
         needs=x86,
@@ -199,18 +198,18 @@ TABLE: tuple[BootParameter, ...] = (
         risk="a CPU that hangs in the kernel is no longer reported",
         takes=FLAG,
         covered=("nowatchdog",),
-        runtime="the knob watchdog.cpus takes the isolated CPUs out of it",
+        runtime="the knob watchdog.cpus excludes the isolated CPUs from the watchdog",
     ),
     BootParameter(
         "nowatchdog",
-        "disables both lockup watchdogs",
+        "disables the soft-lockup and the hard-lockup detector",
         risk="a CPU that hangs is no longer reported",
         takes=FLAG,
         runtime="the knobs watchdog.nmi and watchdog.cpus",
     ),
     BootParameter(
         "nmi_watchdog",
-        "0 frees the performance counter that it uses on every CPU, and stops its interrupts",
+        "0 stops the interrupts of the hard-lockup detector and frees its performance counter on every CPU",
         risk="a CPU that hangs with interrupts off is no longer reported",
         doc=f"{DOC} (nmi_watchdog=), admin-guide/lockup-watchdogs",
         example="0",

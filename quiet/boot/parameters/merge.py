@@ -45,7 +45,7 @@ class Merged(NamedTuple):
 
     @property
     def unchanged(self) -> bool:
-        """Whether the line already has every wanted word."""
+        """Whether the line already has every wanted parameter."""
         return not self.add and not self.drop
 
 
@@ -71,7 +71,7 @@ def merge(line: CommandLine, wanted: Sequence[str], facts: Facts) -> Merged:
 
 
 def missing(parameters: Sequence[str], cpus: CpuPartition, facts: Facts, source: str) -> tuple[str, ...]:
-    """The parameters of a profile that work here but that the running kernel was booted without."""
+    """The parameters of a profile that work here and that the running kernel was booted without."""
     if not parameters:
         return ()
     wanted = fill_in(parameters, cpus, facts, source)
@@ -158,7 +158,7 @@ class _Merger:
         why = item.why if item else "the profile requests it"
         for there in self.line.words:
             if any(same(there, other) for other in (item.covered if item else ())):
-                self._row(KEEP, there, word, "already does it")
+                self._row(KEEP, there, word, "already has the same effect")
                 return
         self._contradicted(item, word)
         there_already = self.line.of(name(word))

@@ -29,15 +29,13 @@ amd = _made_by(("AuthenticAMD", "HygonGenuine"), "only AMD's processors have it"
 
 
 def counted(facts: Facts) -> str:
-    """Why a parameter for the time stamp counter has no effect, or should not be used, on this host; ""
-    if it has one.
-    """
+    """Why a parameter for the TSC has no effect on this host, or should not be used; "" if it is useful."""
     clock = facts.reader.text("/sys/devices/system/clocksource/clocksource0/current_clocksource") or "tsc"
-    return x86(facts) or ("" if clock.startswith("tsc") else f"the kernel reads {clock} here, not the counter")
+    return x86(facts) or ("" if clock.startswith("tsc") else f"the kernel uses the clock {clock} here, not the TSC")
 
 
 def tickless(facts: Facts) -> str:
-    """Why a parameter that requires CONFIG_NO_HZ_FULL has no effect on this host; "" if it has one."""
+    """Why a parameter that requires CONFIG_NO_HZ_FULL has no effect on this host; "" if it has an effect."""
     there = facts.reader.exists("/sys/devices/system/cpu/nohz_full") or not facts.reader.exists("/sys/devices/system")
     return "" if there else "this kernel was built without CONFIG_NO_HZ_FULL"
 

@@ -8,9 +8,9 @@ TABLE: tuple[BootParameter, ...] = (
     # frequency, idle states, hardware checks and links
     BootParameter(
         "intel_pstate",
-        "the mode of Intel's frequency driver: passive leaves them to the generic governors, disable to acpi-cpufreq, "
-        "where one frequency can be fixed",
-        risk="other limits and another turbo switch; power may rise",
+        "the mode of Intel's frequency driver: passive leaves frequencies to the generic governors; disable leaves "
+        "them to acpi-cpufreq, which can fix one frequency",
+        risk="the limits and the turbo switch change; power may rise",
         doc="admin-guide/pm/intel_pstate",
         example="passive",
         needs=intel,
@@ -19,7 +19,7 @@ TABLE: tuple[BootParameter, ...] = (
     BootParameter(
         "amd_pstate",
         "the mode of AMD's frequency driver: active, guided, passive or disable",
-        risk="as intel_pstate",
+        risk="the same as for intel_pstate",
         doc="admin-guide/pm/amd-pstate",
         example="passive",
         needs=amd,
@@ -36,7 +36,7 @@ TABLE: tuple[BootParameter, ...] = (
     BootParameter(
         "intel_idle.max_cstate",
         "the deepest idle state that intel_idle uses: 0 switches it off, 1 wakes within about a microsecond",
-        risk="idle cores stay hot and reduce the others' turbo headroom",
+        risk="idle cores stay hot and reduce the turbo headroom of other cores",
         doc="admin-guide/pm/intel_idle",
         example="1",
         needs=intel,
@@ -45,10 +45,10 @@ TABLE: tuple[BootParameter, ...] = (
     BootParameter(
         "processor.max_cstate",
         "the deepest idle state of the ACPI driver",
-        risk="as intel_idle.max_cstate",
+        risk="the same as for intel_idle.max_cstate",
         doc=f"{DOC} (processor.max_cstate=)",
         example="1",
-        runtime="as intel_idle.max_cstate",
+        runtime="the latency limits of /dev/cpu_dma_latency and cpuidle's own switches",
     ),
     BootParameter(
         "idle",
@@ -69,7 +69,7 @@ TABLE: tuple[BootParameter, ...] = (
     BootParameter(
         "cpuidle.off",
         "1 disables cpuidle: an idle CPU uses the processor's simplest halt, and no governor selects states",
-        risk="idle cores may stay hot and reduce the others' turbo headroom; use of idle states is not counted",
+        risk="idle cores may stay hot and reduce the turbo headroom of other cores; idle states are not counted",
         example="1",
         runtime="the knobs idle.latency and idle.cpus",
     ),
@@ -134,13 +134,13 @@ TABLE: tuple[BootParameter, ...] = (
     BootParameter(
         "audit",
         "0 removes the audit system from the path of system calls",
-        risk="no audit log, which a policy may demand",
+        risk="no audit log is written, although a policy may require one",
         example="0",
         runtime="auditctl -e 0",
     ),
     BootParameter(
         "transparent_hugepage",
-        "whether memory gets huge pages without a request",
+        "the policy for huge pages: always, only on request (madvise), or never",
         doc="admin-guide/mm/transhuge",
         example="madvise",
         runtime="the knobs thp and thp.khugepaged",
@@ -168,7 +168,7 @@ TABLE: tuple[BootParameter, ...] = (
     BootParameter(
         "numa_balancing",
         "disable stops the page faults by which the kernel learns which task uses which memory",
-        risk="badly placed memory stays where it is",
+        risk="memory on a distant node stays there",
         example="disable",
         runtime="the knob numa_balancing",
     ),
@@ -202,8 +202,8 @@ TABLE: tuple[BootParameter, ...] = (
     ),
     BootParameter(
         "psi",
-        "0 disables the accounting of how long tasks wait, which costs a little at each switch between them",
-        risk="systemd-oomd and other readers of it get no data",
+        "0 disables the accounting of tasks' waiting times, which takes a little time at each task switch",
+        risk="systemd-oomd and other programs that read these times get no data",
         doc="accounting/psi, " + DOC + " (psi=)",
         example="0",
     ),

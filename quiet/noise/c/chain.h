@@ -1,14 +1,16 @@
 /*
- * Chains of additions: how many ticks of the clock a core cycle takes now.
+ * Chains of additions, which measure the current number of clock ticks per core
+ * cycle.
  *
  * The narrow chain is dependent: each addition waits for the previous one and
- * takes one core cycle on every x86-64 and 64-bit Arm core. It adds a register,
- * because Golden Cove and later cores eliminate additions of small constants
- * when they rename registers, so that these take no cycle at all.
+ * takes one core cycle on every x86-64 and 64-bit Arm core. It adds a register
+ * and not a constant, because Golden Cove and later cores execute additions of
+ * small constants during register renaming, in no cycle at all.
  *
- * The wide chain is four such chains side by side. It uses all the additions
- * that the core can execute in a cycle, so it takes longer when another thread
- * runs on the same core, which hardly affects the narrow chain.
+ * The wide chain consists of four independent dependent chains in parallel. It
+ * uses all the additions that the core can execute in a cycle, so it takes
+ * longer when another thread runs on the same core. The other thread hardly
+ * affects the narrow chain.
  *
  * The carry chain adds with carry, which also takes a cycle per addition (two
  * on x86 before 2014). An emulator that translates instructions has the host's
@@ -40,7 +42,7 @@ void qn_chain_carry(uint64_t length);
 /* Time both chains, the narrow one last (`narrow_last`) or first, so that it is next to the measured code. */
 void qn_chain_run(uint64_t length, int narrow_last, qn_chain *ret);
 
-/* Time both chains n times, back to back. -EINVAL for any other length, -ENOSYS on other processors. */
+/* Time both chains n times, back to back. -EINVAL: invalid length; -ENOSYS: a processor without chains. */
 int qn_chains_run(uint64_t length, size_t n, qn_chain *chains);
 
 /* Time the carry chain n times, in ticks. Same errors as qn_chains_run. */

@@ -16,9 +16,9 @@
 #endif
 
 /*
- * Not fenced on x86: the read may move by a few instructions, which is less
- * than the clock's step, and the loop is a third shorter. On arm64 an unfenced
- * read could execute much too early.
+ * Not fenced on x86: the read may move by a few instructions, which take less
+ * time than the clock's step, and the loop takes a third less time than with
+ * fences. On arm64 an unfenced read could execute much too early.
  */
 static inline uint64_t now(void)
 {
@@ -40,8 +40,8 @@ static inline uint64_t now(void)
 enum { QN_SPIN = 1024 };
 
 /*
- * Wait for a flag and yield to others: on x86 to a sibling thread, on arm64 to
- * an emulator's other CPUs, where each yield is expensive.
+ * Wait for one of two flags. While waiting, yield on x86 to the sibling thread,
+ * and on arm64 to the other CPUs of an emulator, where each yield is expensive.
  */
 static void wait_for(const volatile uint32_t *one, const volatile uint32_t *other)
 {
@@ -169,9 +169,9 @@ __attribute__((noinline)) static uint64_t keep(qn_watch *watch, uint64_t begin, 
 	if (took < watch->keeping)
 		watch->keeping = took;
 	/*
-	 * The loop is blind while this code runs: if that takes longer than the threshold, each gap would otherwise
-	 * cause the next one, forever. If it took much longer than ever before, it was interrupted, and a new gap
-	 * begins.
+	 * The loop does not detect gaps while this code runs. The duration of this code must not count as a gap merely
+	 * because it exceeds the threshold: then each gap would cause the next one, forever. But if the code took much
+	 * longer than ever before, it was interrupted, and a new gap begins.
 	 */
 	if (!(gap.flags & QN_LOOKED) && took >= watch->threshold && took > QN_INTERRUPTED * watch->keeping)
 		return begin + length;
@@ -179,7 +179,7 @@ __attribute__((noinline)) static uint64_t keep(qn_watch *watch, uint64_t begin, 
 	return after;
 }
 
-/* The return from keep is blind too: in an emulator it takes longer than the threshold. */
+/* The loop also detects no gap during the return from keep(), which takes longer than the threshold in an emulator. */
 static inline uint64_t returned(qn_watch *watch, uint64_t since)
 {
 	uint64_t t = now(), took = t - since;
@@ -193,8 +193,8 @@ static inline uint64_t returned(qn_watch *watch, uint64_t since)
 enum { QN_WARM = 16, QN_COLD = 16 };
 
 /*
- * How long keeping may take before the first gap has been kept: what it takes with everything in the caches,
- * sixteenfold. Without this, an interruption of the first one would count as keeping, whatever its length.
+ * Initialize `keeping` to QN_COLD times the duration of keep() with warm caches. Otherwise, an interruption of the
+ * first keep() would be mistaken for part of it, however long the interruption is.
  */
 static void warm_up(qn_watch *watch, struct rusage *usage)
 {
@@ -211,9 +211,9 @@ static void warm_up(qn_watch *watch, struct rusage *usage)
  * The loop: read, compare, record. On machines with a clock step of 10 ns, even
  * a histogram of the short differences would make the loop miss the next step,
  * so they are only counted, and their distribution is measured beforehand
- * (qn_periods). A difference is signed: a clock that went back by a tick is no
- * gap. The loop checks for the end only occasionally, because it is blind while
- * it checks.
+ * (qn_periods). A difference is signed, so that a clock that goes back by a tick
+ * does not look like a gap. The loop checks for the end only occasionally,
+ * because it detects no gap while it checks.
  */
 static void watch_loop(qn_watch *watch, struct rusage *usage)
 {
@@ -237,7 +237,7 @@ static void watch_loop(qn_watch *watch, struct rusage *usage)
 	watch->readings = readings;
 }
 
-/* The same loop, but it records the differences themselves. */
+/* The same loop as watch_loop(), but it records every difference. */
 void qn_periods(uint64_t *periods, size_t n)
 {
 	uint64_t last = now();

@@ -3,10 +3,10 @@
  * is, every time longer than a threshold in which the loop did not run.
  *
  * The clock is the processor's own counter: the time stamp counter on x86,
- * cntvct on arm64, CLOCK_MONOTONIC_RAW in nanoseconds elsewhere. All times here
- * are in ticks of this clock. The loop cannot see interruptions shorter than a few of its
- * own periods, or contention that does not stop the core (a busy shared cache
- * or memory bus).
+ * cntvct on arm64, CLOCK_MONOTONIC_RAW in nanoseconds elsewhere. All times in
+ * this file are in ticks of this clock. The loop cannot detect interruptions
+ * shorter than a few of its own periods, or contention that does not stop the
+ * core (a busy shared cache or memory bus).
  */
 #ifndef QN_DETECTOR_H
 #define QN_DETECTOR_H
@@ -15,8 +15,8 @@
 #include <stdint.h>
 
 /*
- * Histogram: 16 buckets for each power of two, so within 1/16 of the value.
- * Values below 16 have a bucket each.
+ * Histogram: 16 buckets for each power of two, so the width of a bucket is at
+ * most 1/16 of its values. Each value below 16 has its own bucket.
  */
 enum { QN_SUB_BITS = 4, QN_SUB = 1 << QN_SUB_BITS, QN_BUCKETS = (64 - QN_SUB_BITS + 1) * QN_SUB };
 
@@ -28,7 +28,7 @@ enum { QN_SWITCHED = 1, QN_FAULTED = 2, QN_LOOKED = 4 };
 typedef struct qn_gap {
 	uint64_t begin; /* the last reading before the gap */
 	uint64_t length;
-	uint32_t flags; /* QN_LOOKED: the thread's counters were read after the gap; else ignore other flags */
+	uint32_t flags; /* QN_LOOKED: the thread's counters were read after the gap; otherwise no flag is known */
 	uint32_t pad;
 } qn_gap;
 
@@ -52,9 +52,9 @@ typedef struct qn_watch {
 	uint64_t lost; /* the sum of all gaps' lengths */
 	uint64_t longest;
 	uint64_t shortest; /* the shortest gap */
-	uint64_t looking;  /* ticks for keeping gaps and reading counters: the loop is blind then; not counted as gaps */
+	uint64_t looking;  /* ticks spent keeping gaps and reading counters, without detecting gaps; not in `lost` */
 	uint64_t voluntary, involuntary, faults; /* counts of the detector's thread over the whole time */
-	int32_t cpu;		     /* CPU at the end, which is the first one unless moved */
+	int32_t cpu;		     /* CPU at the end; the same as at the start unless `moved` */
 	int32_t moved;
 	uint64_t histogram[QN_BUCKETS]; /* of all gaps' lengths, kept or not */
 	uint64_t keeping; /* the shortest time that keeping a gap took */
@@ -79,15 +79,14 @@ int qn_watch_run(qn_watch *watch);
 void qn_periods(uint64_t *periods, size_t n);
 
 /*
- * Measure how long one timer interrupt keeps the loop away, `n` times, each
- * with a separate timer whose signal is blocked. 0 if an interrupt did not
- * arrive.
+ * Measure `n` times how long one timer interrupt stops the loop, with a timer
+ * whose signal is blocked. A length is 0 if the interrupt did not arrive.
  */
 int qn_interruptions(uint64_t *lengths, size_t n);
 
 /*
  * Measure `n` times how long it takes to touch an unmapped page. If page faults
- * are traced, each is one event.
+ * are traced, each measurement causes one event.
  */
 int qn_faults(uint64_t *lengths, size_t n);
 

@@ -13,7 +13,7 @@
 
 #define SECOND 1000000000ull
 
-/* The smallest possible request: 0 requests the default of the task's creator. */
+/* The smallest timer slack that can be requested: 0 requests the default, which the task inherits from its creator. */
 enum { QN_SLACK_NS = 1, QN_LOOK_NS = 1000000 };
 
 static struct timespec timespec_of(uint64_t ns)

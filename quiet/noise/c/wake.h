@@ -1,8 +1,8 @@
 /*
  * Wake-up latency: a pinned thread sleeps until absolute times, one period
- * apart, and records how much later than requested it runs again. This covers what a
- * spinning loop (detector.h) cannot see: the exit from an idle state, a late
- * timer interrupt, and the scheduler.
+ * apart, and records how much later than requested it runs again. This includes
+ * delays that a spinning loop (detector.h) cannot detect: the exit from an idle
+ * state, a late timer interrupt, and the scheduler.
  */
 #ifndef QN_WAKE_H
 #define QN_WAKE_H
@@ -40,7 +40,7 @@ typedef struct qn_wake {
 	uint64_t beyond;
 	uint64_t slack;	 /* timer slack of the thread, ns; 0 for a real-time thread */
 	uint64_t faults; /* page faults of the sleeping thread */
-	int32_t cpu;	 /* CPU at the end, which is the first one unless moved */
+	int32_t cpu;	 /* CPU at the end; the same as at the start unless `moved` */
 	int32_t moved;
 	int32_t error; /* error number of clock_nanosleep; 0: none */
 	int32_t pad;

@@ -13,9 +13,9 @@ REMEDIES: Remedies = {
         knob(
             r".*",
             "irq",
-            "a device's interrupt; the kernel itself places a managed one: isolcpus=managed_irq,{cpus} on its command "
-            "line keeps it away where housekeeping CPUs share the queue. A queue of only isolated CPUs stays "
-            "silent only while nothing on them uses the device",
+            "a device's interrupt. The kernel itself places managed interrupts: isolcpus=managed_irq,{cpus} on its "
+            "command line keeps them away if housekeeping CPUs share the queue; a queue of only isolated CPUs is "
+            "silent as long as nothing on these CPUs uses the device",
         ),
     ),
     CALL: (
@@ -31,21 +31,21 @@ REMEDIES: Remedies = {
         ),
         user(
             r"TLB shootdown.*|flush_tlb_func|do_flush_tlb_all|do_kernel_range_flush",
-            "another CPU changed page tables that this one uses: threads of the same process elsewhere, or the kernel "
-            "freeing mapped memory; run the process on one CPU, or map its memory beforehand. NUMA balancing also "
-            "does this to a process with threads elsewhere (knob numa_balancing)",
+            "another CPU changed page tables that this CPU uses: threads of the same process ran there, or the kernel "
+            "freed mapped memory; run the process on one CPU, or map its memory beforehand. NUMA balancing also "
+            "changes the page tables of a process with threads on other CPUs (knob numa_balancing)",
         ),
         user(
             r"membarrier.*|ipi_mb|ipi_sync_core|ipi_rseq|ipi_sync_rq_state",
-            "membarrier(2) in a process that runs here too",
+            "a thread of a process that also runs on this CPU called membarrier(2)",
         ),
         knob(r"wake-up of a task", "tasks", "another CPU woke a task that last ran here or belongs here"),
         boot(
             r"nohz_full_kick_func",
             "tsc=nowatchdog",
-            "another CPU started a timer on this one, which must then re-check its tick; the check of the time "
-            "stamp counter does so on each CPU in turn",
-            "another CPU started a timer on this one, or changed a condition of its tick",
+            "another CPU started a timer on this CPU, which must then re-check its tick; the check of the time "
+            "stamp counter starts its timer on each CPU in turn",
+            "another CPU started a timer on this CPU, or changed a condition for its tick",
         ),
         user(
             r"code patching|do_sync_core|text_poke.*|__sync_core|do_nothing",
@@ -67,20 +67,20 @@ REMEDIES: Remedies = {
         ),
         user(r"aperfmperf_.*", "a program reads frequencies (/proc/cpuinfo, scaling_cur_freq)"),
         user(r"(invalidate_bh_lru|drain_.*)", "a file system or the memory manager empties per-CPU lists"),
-        none(r".*", "another CPU made this one run a function; the same line shows the sender if it is known"),
+        none(r".*", "another CPU made this CPU run a function; the line of the cause shows the sender if it is known"),
     ),
     VECTOR: (
-        knob(r"reschedule|Rescheduling interrupts", "tasks", "another CPU woke or moved a task to this one"),
+        knob(r"reschedule|Rescheduling interrupts", "tasks", "another CPU woke a task on this CPU or moved one here"),
         none(
             r"call_function(_single)?|Function call interrupts",
-            "another CPU had this one run a function; Linux 6.4 and newer name it",
+            "another CPU made this CPU run a function, which Linux 6.4 and newer name",
         ),
         none(r"irq_work|IRQ work interrupts", "the kernel's own deferred work: printing, perf, RCU, the tick"),
         boot(r"tick", "nohz_full={cpus}", TICK, TICK_KEPT),
         boot(r"local_timer|Timer broadcast interrupts", "nohz_full={cpus}", "the timer interrupt, with no timer due"),
         user(
             r"thermal_apic",
-            "the processor reports heat, a power limit, or another guaranteed frequency (Intel HWP): look at the "
+            "the processor reports heat, a power limit, or a change in its guaranteed frequency (Intel HWP): check the "
             "cooling, and whether base_frequency has changed",
         ),
         user(

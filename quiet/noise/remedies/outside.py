@@ -20,8 +20,8 @@ from quiet.noise.remedies.remedy import Remedies, knob, none, user
 
 UNTRACED = (
     "The kernel traces no event for an exception (a debug trap, a split or bus lock, a machine check), for its work on "
-    "the way back to user space, or for a change of the processor's frequency, power or clock state; see knob "
-    "cpufreq.limits, and use `quiet noise --prove 10` to prove that it is firmware or hardware"
+    "the way back to user space, or for a change in the processor's frequency, power or clock state; see knob "
+    "cpufreq.limits, and run `quiet noise --prove 10` to test whether the cause is firmware or hardware"
 )
 
 REMEDIES: Remedies = {
@@ -38,46 +38,45 @@ REMEDIES: Remedies = {
             "fan settings in the firmware setup. Since Linux 5.17, cycles counted by Intel's PMU exclude it",
         ),
         none(NOT_SMI, f"no SMI was counted. {UNTRACED}"),
-        none(r".*", f"it is not known whether it was an SMI. {UNTRACED}"),
+        none(r".*", f"it is not known whether this was an SMI. {UNTRACED}"),
     ),
     STALL: (
         none(
             r".*",
-            "a hiccup of the processor or memory below one microsecond; no interrupt or task was seen in it",
+            "a stall of the processor or memory for less than one microsecond, without any interrupt or task",
         ),
     ),
     UNKNOWN: (none(r".*", "the evidence does not show the cause{naming}"),),
     IDLE: (
         none(
             r"POLL",
-            "the CPU polled, so it spends no time leaving an idle state; in a virtual machine the host may have "
-            "run others",
+            "the CPU polled instead of sleeping, so it needs no time to leave an idle state; in a virtual machine, the "
+            "host may have preempted the CPU",
         ),
         knob(
             r".*",
             "idle.cpus",
-            "the CPU slept: leaving this idle state takes time; in a virtual machine the host also has to "
+            "the CPU slept: leaving this idle state takes time; in a virtual machine, the host also has to "
             "resume the CPU",
         ),
     ),
     IRQS_OFF: (
         none(
             r"the idle task|quiet-wake",
-            "the timer was due and no interrupt came while nothing else ran: the exit from the idle task, the "
-            "firmware (SMI), or in a virtual machine the host",
+            "the timer was due, but its interrupt was late although nothing else ran: because of the exit from the "
+            "idle task, the firmware (SMI), or, in a virtual machine, the host",
         ),
         user(
             r".*",
-            "the timer was due, but its interrupt came only after this task had run on: the task kept interrupts off "
-            "(in a driver or a system call), or the host of a virtual machine paused the CPU; keep the task off this "
-            "CPU",
+            "the timer was due, but this task ran on before the interrupt arrived: the task kept interrupts off (in a "
+            "driver or a system call), or the host of a virtual machine paused the CPU; keep the task off this CPU",
         ),
     ),
     OTHER_CPU: (
         none(
             r".*",
             "the timer was on another CPU, which woke this one: the timers of a nohz_full CPU go to a housekeeping CPU "
-            "while timer_migration is 1; what delays that CPU delays this one",
+            "while timer_migration is 1, and any delay of that CPU also delays this one",
         ),
     ),
     SCHEDULER: (none(r".*", "the kernel's own path from the wake-up to the thread"),),

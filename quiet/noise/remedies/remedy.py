@@ -52,5 +52,5 @@ TICK = "the scheduler's tick; it stops on a nohz_full CPU while one task runs th
 TICK_KEPT = (
     "the scheduler's tick; the CPU is nohz_full, and the tick continues while a second task wants the CPU, a cgroup "
     "limits the task's CPU time (cpu.max), a sched_ext scheduler is loaded, or something else needs it (the report "
-    "names it where the kernel does), and once when a task begins"
+    "shows the reason if the kernel names it), and once when a task begins"
 )

@@ -15,7 +15,7 @@ POWER_EFFICIENT = (
 REMEDIES: Remedies = {
     WORK: (
         knob(r"vmstat_update", "vm.stat_interval", "folding this CPU's memory counters into the global ones"),
-        knob(r"fb_flashcursor", "console.blink", "the blinking cursor of the screen's console"),
+        knob(r"fb_flashcursor", "console.blink", "the blinking cursor of the framebuffer console"),
         knob(r"(dbs_work_handler|cs_dbs_.*|od_.*)", "cpufreq.governor", "a frequency governor that samples the load"),
         user(
             r"lru_add_drain_per_cpu|drain_local_pages_wq",
@@ -57,7 +57,7 @@ REMEDIES: Remedies = {
         knob(r"SCHED", "cpuset", "load balancing; a CPU in an isolated partition has none"),
         knob(r"TASKLET|HI", "irq", "the second half of a device's interrupt"),
         boot(r"TIMER", "nohz_full={cpus}", "the timer wheel, checked on each tick"),
-        none(r"HRTIMER", "high-resolution timers of tasks, started on this CPU"),
+        none(r"HRTIMER", "high-resolution timers that tasks started on this CPU"),
         none(r".*", "a softirq of the kernel"),
     ),
     THREAD: (

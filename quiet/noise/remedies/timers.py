@@ -12,7 +12,9 @@ REMEDIES: Remedies = {
         knob(r"sched_rt_period_timer", "rt_throttling", "the real-time bandwidth limit"),
         user(r"sched_cfs_.*", "a cgroup with a CPU limit (cpu.max) has run here; remove the limit"),
         knob(
-            r"perf_mux_hrtimer_handler", "perf.mux_interval", "more perf events than counters, which therefore rotate"
+            r"perf_mux_hrtimer_handler",
+            "perf.mux_interval",
+            "there are more perf events than hardware counters, so the events take turns",
         ),
         user(r"perf_swevent_hrtimer", "a perf event on this CPU; end the profiler"),
         knob(
@@ -28,15 +30,15 @@ REMEDIES: Remedies = {
         knob(
             r"dl_task_timer",
             "sched.servers",
-            "since Linux 6.12 the fair server keeps time for ordinary tasks on each CPU, since 7.0 also a server "
-            "for tasks of sched_ext; or a deadline task has run here",
+            "since Linux 6.12, each CPU has a timer of the fair server, which reserves time for ordinary tasks, and "
+            "since Linux 7.0 one of a server for sched_ext tasks; or a deadline task has run here",
         ),
         none(r"hrtick", "the scheduler's own timer for the task that runs here"),
         boot(
             r".*",
             "nohz_full={cpus}",
-            "a kernel timer that was started on this CPU; those of a nohz_full CPU start elsewhere, unless they are "
-            "bound",
+            "a kernel timer that was started on this CPU; timers started on a nohz_full CPU run elsewhere, unless they "
+            "are bound to it",
             "a kernel timer that belongs to this CPU",
         ),
     ),
@@ -46,16 +48,16 @@ REMEDIES: Remedies = {
         boot(
             r"delayed_work_timer_fn",
             "nohz_full={cpus}",
-            "a delayed work item that was queued on this CPU; since Linux 6.9, a nohz_full CPU has such timers "
-            "elsewhere",
+            "a delayed work item that was queued on this CPU; since Linux 6.9, housekeeping CPUs run such timers of a "
+            "nohz_full CPU",
             "a delayed work item that was queued on this CPU, for this CPU or by a task that ran here",
         ),
         knob(r"process_timeout", "tasks", "a task waited with a time-out on this CPU"),
         boot(
             r".*",
             "nohz_full={cpus}",
-            "a kernel timer that was started on this CPU; housekeeping CPUs run those of a nohz_full CPU, unless they "
-            "are bound. Since Linux 6.19, isolation alone keeps them here",
+            "a kernel timer that was started on this CPU; housekeeping CPUs run the timers of a nohz_full CPU, unless "
+            "they are bound to it. Since Linux 6.19, a CPU that is isolated without nohz_full runs its own timers",
             "a kernel timer that is bound to this CPU, or was due while the CPU had its tick",
         ),
     ),
@@ -63,10 +65,10 @@ REMEDIES: Remedies = {
         boot(
             r".*",
             "nohz_full={cpus}",
-            "since Linux 6.9 a busy CPU runs the timers of idle CPUs, up to 6.18 also one in an isolated partition; "
-            "a nohz_full CPU without its tick counts as idle. Since Linux 6.19, the knob cpuset is enough",
+            "since Linux 6.9 a busy CPU runs the timers of idle CPUs, until Linux 6.18 even if it is in an isolated "
+            "partition; a nohz_full CPU without its tick counts as idle. Since Linux 6.19, the knob cpuset is enough",
             "a busy CPU runs the timers of idle CPUs; this nohz_full CPU had its tick and so counted as busy (the "
-            "report names what needs the tick where the kernel does)",
+            "report shows the reason for the tick if the kernel names it)",
         ),
     ),
 }

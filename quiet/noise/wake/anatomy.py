@@ -1,9 +1,9 @@
 """Split a wake-up into four consecutive phases, and name the work that had the CPU in each phase.
 
     timer   from the requested time until the timer's interrupt begins
-    wake    from there until the kernel wakes the thread
-    switch  from there until the scheduler switches to the thread
-    return  from there until the thread reads the clock in user space
+    wake    until the kernel wakes the thread
+    switch  until the scheduler switches to the thread
+    return  until the thread reads the clock in user space
 
 The phases add up to the latency. Times are in ticks; the events are from one CPU (call_nesting.TraceEvent).
 """
@@ -83,7 +83,7 @@ class Limits:
     """Limits in ticks.
 
     `slop`: the maximum difference between two clocks; `far`: the minimum length of time unaccounted for by the kernel
-    that counts as spent outside the kernel; `virtual`: such time counts as the hypervisor's.
+    that counts as spent outside the kernel; `virtual`: whether that time counts as the hypervisor's.
     """
 
     slop: int
@@ -203,7 +203,7 @@ class _Spent:
                 for share in shares_of(cut):
                     cause = self.name(share)
                     if phase == TIMER_PHASE and share.kind in (THREAD, WORK):
-                        # The timer was due, but its interrupt was delayed while a task ran: the task had disabled
+                        # The timer was due, but its interrupt was late while a task ran, so this task had disabled
                         # interrupts.
                         cause = Cause(IRQS_OFF, label(cause))
                     elif phase in (WAKE_PHASE, SWITCH_PHASE) and (share.kind, share.name) == OWN_TIMER:

@@ -49,12 +49,14 @@ def options(texts: NoiseTexts) -> WakeOptions:
     if not LEAST_NS <= period <= MOST_NS:
         raise UsageError(f"--period {texts.period}: must be from {budgets.show(LEAST_NS)} to {budgets.show(MOST_NS)}")
     if period > seconds * 1e9:
-        raise UsageError(f"--period {texts.period}: longer than the whole --duration of {seconds:g} s")
+        raise UsageError(
+            f"--period {texts.period}: longer than the whole --duration of {seconds:g} s; shorten it, or measure longer"
+        )
     given = {"--max-latency": texts.max_latency, "--stop-above": texts.stop_above}
     limits = WakeBudgets(*(None if text is None else budgets.parse_ns(text, name) for name, text in given.items()))
     if texts.save_trace is not None:
         if texts.stop_above is None:
-            raise UsageError("--save-trace needs --stop-above; add it, such as --stop-above 50us")
+            raise UsageError("--save-trace needs --stop-above; add, for example, --stop-above 50us")
         console.check_savable(texts.save_trace, "--save-trace")
     return WakeOptions(seconds, period, priority(texts.fifo), texts.no_trace is None, limits, texts.save_trace)
 

@@ -138,7 +138,7 @@ def _tracer(
     except tracefs.NoTraceError as error:
         limits.append(f"no kernel tracing, so only the distribution is known: {error}")
         if error.remedy:
-            limits.append(f"{error.remedy}, and the report shows the causes of the worst wake-ups")
+            limits.append(f"to see the causes of the worst wake-ups, {error.remedy}")
         return None
 
 

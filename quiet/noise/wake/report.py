@@ -26,7 +26,7 @@ _US = 1_000
 
 
 class WakeBudgets(NamedTuple):
-    """The limit of a wake-up's latency, in ns; None: no limit. `stop_above` also ends the measurement."""
+    """The limits for the latency of a wake-up, in ns; None: no limit. `stop_above` also ends the measurement."""
 
     max_latency_ns: float | None = None
     stop_above_ns: float | None = None
@@ -221,7 +221,7 @@ def of_cpu(measured: WakeMeasurement, cpu: int) -> CpuWakes:
 
 
 def make(measured: WakeMeasurement, budgets: WakeBudgets, throttled: Mapping[int, int]) -> WakeReport:
-    """The report of a measurement, judged by budgets. `throttled`: how often each CPU was throttled because of heat."""
+    """The report of a measurement, judged by budgets. `throttled`: how often each CPU was throttled."""
     ns = measured.clock.ns
     stopped = None
     if measured.stopped is not None:

@@ -102,9 +102,9 @@ class Sleeper:
             return 1
         limits = []
         if failed := lib.qn_lock_memory():
-            limits.append(f"memory is not locked ({os.strerror(-failed)}): raise RLIMIT_MEMLOCK")
+            limits.append(f"memory is not locked ({os.strerror(-failed)}): raise RLIMIT_MEMLOCK or run as root")
         if self.asked.fifo and (failed := lib.qn_fifo(self.asked.fifo)):
-            limits.append(f"not SCHED_FIFO ({os.strerror(-failed)}): RLIMIT_RTPRIO or root is needed")
+            limits.append(f"not SCHED_FIFO ({os.strerror(-failed)}): raise RLIMIT_RTPRIO or run as root")
         channel.send(tuple(limits))
         return 1 if lib.qn_wake_run(self.wake) else 0
 
@@ -113,14 +113,16 @@ class Sleeper:
         try:
             answer = self._channel.recv()
         except (EOFError, OSError):
-            raise DetectorError(f"the thread on CPU {self.cpu} was killed before it began") from None
+            raise DetectorError(
+                f"the thread on CPU {self.cpu} was killed before it began; run the command again"
+            ) from None
         if not isinstance(answer, tuple):
             raise DetectorError(f"the thread on CPU {self.cpu}: {answer}")
         self.limits = answer
         limit = time.monotonic() + START_S
         while not self.wake.ready:
             if time.monotonic() > limit or self._ended():
-                raise DetectorError(f"the thread on CPU {self.cpu} did not become ready")
+                raise DetectorError(f"the thread on CPU {self.cpu} ended or was not ready within {START_S} s")
             time.sleep(0.002)
 
     def go(self) -> None:
@@ -147,11 +149,14 @@ class Sleeper:
         """Wait for the thread's result. Raises DetectorError if it was killed, moved or could not sleep."""
         wake = self.wake
         if not wake.done:
-            raise DetectorError(f"the thread on CPU {self.cpu} was killed before it finished")
+            raise DetectorError(f"the thread on CPU {self.cpu} was killed before it finished; run the command again")
         if wake.error:
             raise DetectorError(f"the thread on CPU {self.cpu} could not sleep: {os.strerror(wake.error)}")
         if wake.moved:
-            raise DetectorError(f"the thread was moved from CPU {self.cpu} to CPU {wake.cpu} by another process")
+            raise DetectorError(
+                f"another program moved the thread from CPU {self.cpu} to CPU {wake.cpu}: stop programs that set "
+                "CPU affinities"
+            )
         return Slept(
             cpu=self.cpu,
             pid=self.pid,

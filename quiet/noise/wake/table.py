@@ -12,7 +12,7 @@ from quiet.noise.wake.report import CpuWakes, StoppedAt, WakeReport, WakeUpRepor
 FEW = 5  # maximum number of parts of a wake-up, and of causes; --json has all
 _WORDS = {
     "timer": "timer interrupt {} late",
-    "wake": "{} from there until the wake-up",
+    "wake": "{} until the wake-up",
     "switch": "{} until the thread had the CPU",
     "return": "{} until it ran in user space",
 }
@@ -25,7 +25,7 @@ def lines(report: WakeReport) -> Iterator[str]:
     if report.virtual:
         kind = report.virtual.removeprefix("hypervisor").strip(" ()")
         yield f"in a virtual machine{f': {kind}' if kind else ''}"
-    yield f"causes from {report.source}"
+    yield f"source of causes: {report.source}"
     for text in report.all_limits:
         yield f"  {text}"
     for number, cpu in report.cpus.items():
@@ -43,7 +43,7 @@ def lines(report: WakeReport) -> Iterator[str]:
         yield "no limit was given (--max-latency, --stop-above), so there is no verdict"
     for number, count in report.throttled.items():
         if count:
-            yield f"CPU {number} was throttled for heat: its counter went up by {count}"
+            yield f"CPU {number} was throttled {count} time{'' if count == 1 else 's'} because of heat or a power limit"
 
 
 def _cpu(number: int, cpu: CpuWakes) -> Iterator[str]:
@@ -73,7 +73,7 @@ def _cpu(number: int, cpu: CpuWakes) -> Iterator[str]:
     yield ""
     yield from histogram(dict(cpu.histogram_us), "wake-ups by latency", 1000)
     if cpu.beyond:
-        yield f"  {cpu.beyond:,} later than that"
+        yield f"  {cpu.beyond:,} wake-up{'' if cpu.beyond == 1 else 's'} beyond this range"
 
 
 def _wake_up(worst: WakeUpReport) -> Iterator[str]:
@@ -90,9 +90,9 @@ def _wake_up(worst: WakeUpReport) -> Iterator[str]:
 
 
 def _stopped(at: StoppedAt) -> Iterator[str]:
-    yield f"**stopped** at CPU {at.cpu}: {show(at.latency_ns)}"
+    yield f"**stopped** by a wake-up on CPU {at.cpu} that was {show(at.latency_ns)} late"
     if at.timeline:
-        yield "  time from when the wake-up was due"
+        yield "  times relative to when the wake-up was due"
     yield from timeline(at.timeline)
 
 

@@ -26,7 +26,7 @@ def programs(tmp_path: Path) -> Path:
 
 def test_the_copy_is_another_file_with_the_same_content_and_words(programs: Path, tmp_path: Path) -> None:
     staged = stage(options(programs, "./old -x", "./new-and-longer"), tmp_path / "w", print)
-    assert staged.not_copied.startswith("it cannot be copied")  # the directory does not exist
+    assert staged.not_copied.startswith("the program cannot be copied")  # the directory does not exist
     folder = tmp_path / "work"
     folder.mkdir()
     staged = stage(options(programs, "./old -x", "./new-and-longer"), folder, print)
@@ -51,13 +51,13 @@ def test_all_paths_have_the_same_length(programs: Path, tmp_path: Path) -> None:
 def test_a_program_with_privileges_is_not_copied(programs: Path, tmp_path: Path) -> None:
     (programs / "old").chmod(0o4755)
     staged = stage(options(programs, "./old", "true"), tmp_path, print)
-    assert staged.not_copied == "a copy would lose its privileges"
+    assert staged.not_copied == "a copy would lose the privileges of the program"
     assert staged.commands[0].path == staged.commands[1].path
 
 
 def test_a_shell_is_not_copied(tmp_path: Path) -> None:
     staged = stage(options(tmp_path, "true | cat", "true", shell=True), tmp_path, print)
-    assert staged.not_copied == "a shell runs it"
+    assert staged.not_copied == "it runs in a shell"
     assert staged.commands[1].argv == ("/bin/sh", "-c", "true | cat")
 
 

@@ -128,7 +128,10 @@ def test_revisions_are_built_in_each_layout(tmp_path: Path, monkeypatch: pytest.
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        (("--build", "cp /bin/true {program} # {seed}"), "a: all 6 builds are the same program byte for byte: does"),
+        (
+            ("--build", "cp /bin/true {program} # {seed}"),
+            "a: all 6 builds are the same program byte for byte: pass {seed}",
+        ),
         (("--build", "true {seed} {program}"), "--build (a, seed "),
         (("--build", "false {seed} {program}"), "--build (a, seed "),
         (("--build", "cc {layout} -o {program}"), "--build has no {seed}: without it, all builds of preset free"),

@@ -69,7 +69,10 @@ def test_a_file_of_variables_belongs_to_an_arm_or_makes_one(tmp_path: Path) -> N
 
 @pytest.mark.parametrize(
     ("content", "why"),
-    [("A=1\nnot a variable\n", ":2: 'not a variable' is not NAME=VALUE"), ("export A=1", ":1: 'export A=1' is not")],
+    [
+        ("A=1\nnot a variable\n", ":2: 'not a variable' is not of the form NAME=VALUE"),
+        ("export A=1", ":1: 'export A=1' is not"),
+    ],
 )
 def test_a_wrong_line_of_variables_is_named(tmp_path: Path, content: str, why: str) -> None:
     file = tmp_path / "a.env"
@@ -92,23 +95,26 @@ def test_an_invalid_file_of_variables_is_refused(tmp_path: Path) -> None:
         ({}, "two arms are needed: cbench ab -- ./old ./new"),
         ({"arms": ["./a", "b=./b"]}, "--arm './a': write NAME=CMD"),
         ({"arms": ["a=./a", "a=./b"]}, "a: two arms have this name"),
-        ({"arms": ["a=./a", "a (copy)=./b"]}, "two arms have this name"),
+        ({"arms": ["a=./a", "a (copy)=./b"]}, "a (copy): names that end with (copy) are reserved"),
         ({"arms": ["a=./a", "b='"]}, "No closing quotation; quote it as in a shell"),
         ({"revisions": ["HEAD", "HEAD~1"]}, "give the command to measure in each revision with --run CMD"),
-        ({"environments": ["a=/dev/null"], "arms": ["b=x"]}, "no arm is named 'a'; give the command of new ones"),
-        ({"run": "./x", "arms": ["a=./a", "b=./b"]}, "--run is for --revision and --env-file"),
+        ({"environments": ["a=/dev/null"], "arms": ["b=x"]}, "no arm is named 'a'; give the command of a new arm"),
+        ({"run": "./x", "arms": ["a=./a", "b=./b"]}, "--run applies only to --revision and --env-file"),
         ({"effect": "x", "arms": ["a=./a", "b=./b"]}, "--effect 'x': write a percentage such as 1%"),
         ({"effect": "0", "arms": ["a=./a", "b=./b"]}, "--effect 0%: must be from 0.01% to 100%"),
-        ({"base": AbOptions(arms=(), folder="/", build="make"), "arms": ["a=x", "b=x"]}, "--build is for revisions"),
-        ({"arms": ["a={program}", "b={program}"]}, "--build has no {program}: the path of the executable"),
+        (
+            {"base": AbOptions(arms=(), folder="/", build="make"), "arms": ["a=x", "b=x"]},
+            "--build applies only to revisions",
+        ),
+        ({"arms": ["a={program}", "b={program}"]}, "--build has no {program}: use it as the path of the executable"),
         (layouts(build="make {program}"), "--build has no {seed}: without it, all builds of preset free are the same"),
         (layouts(preset="lld"), "--build has no {layout}: without it, all builds of preset lld"),
         (layouts(preset="environment"), "--preset 'environment': must be one of alignment, lld, mold, go, free"),
         (layouts(layouts=5), "--layouts 5: must be from 6, below which no difference can be shown, to 200"),
         (layouts(layouts=6, arms=3), "--layouts 6: must be from 7"),
         (layouts(layouts=201), "--layouts 201: must be from 6"),
-        (layouts(blocks=9), "--layouts 10: more than --blocks 9; a block has one layout"),
-        (layouts(command="./x"), "--build is for revisions (--revision NAME=REV) and for arms with {program}"),
+        (layouts(blocks=9), "--layouts 10: more than --blocks 9, but each block measures only one layout"),
+        (layouts(command="./x"), "--build applies only to revisions (--revision NAME=REV) and to arms with {program}"),
         (layouts(command="./x", build=""), "--layouts: a0 is not built; use a revision, or {program} in its command"),
         (
             {"base": AbOptions(arms=(), folder="/", budget=-1), "arms": ["a=x", "b=x"]},

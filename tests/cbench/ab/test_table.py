@@ -78,8 +78,8 @@ def test_a_difference_is_the_first_line_and_nothing_is_advised() -> None:
 
 def test_the_floor_names_the_copy_or_why_there_is_none() -> None:
     assert "./old differs from itself (a copy under another path) by at most 0.0" in lines(report(30))[3]
-    line = lines(report(30, not_copied="a shell runs it"))[3]
-    assert "(run once more, because a shell runs it) by at most" in line
+    line = lines(report(30, not_copied="it runs in a shell"))[3]
+    assert "(run once more, because it runs in a shell) by at most" in line
 
 
 def test_a_slower_second_position_is_named_and_not_called_a_difference() -> None:
@@ -105,7 +105,7 @@ def test_an_arm_that_slows_the_next_one_down_is_named_and_raises_the_floor() -> 
     [
         (report(3), "allow more time with --budget S, or more blocks with --blocks N"),
         (report(30, noise=0.01), "detecting 1 % takes about "),
-        (report(30, copy=0.05), "1 % is below the noise floor; a quieter host lowers it: --profile bench"),
+        (report(30, copy=0.05), "1 % is below the noise floor; a quieter host lowers the floor: --profile bench"),
         (report(30), "disturbed: "),
     ],
     ids=["few", "noisy", "unlike itself", "enough"],
@@ -146,7 +146,7 @@ def test_layouts_are_counted_in_the_first_line_and_explained() -> None:
 
 def test_builds_that_are_the_same_bytes_are_counted() -> None:
     result = replace(report(24, layouts=8), distinct_builds=3)
-    assert "layouts: 8 builds of each arm (3 differ by their bytes); the interval is over layouts" in lines(result)
+    assert "layouts: 8 builds of each arm (at least 3 distinct programs); the interval is over layouts" in lines(result)
 
 
 def test_more_layouts_are_advised_where_blocks_of_the_same_would_not_help() -> None:

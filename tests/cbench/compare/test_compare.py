@@ -55,7 +55,7 @@ def test_the_outcomes_of_many_tests_are_counted_and_corrected_for_their_number(t
     assert rows(a, b)[2]["p_holm"] == pytest.approx(3 * rows(a, b)[2]["p"])
     done = cbench("compare", str(a), str(b))
     assert "3 tests: 1 slower, " in done.stdout
-    assert "; alpha 5 % over all (Holm)" in done.stdout
+    assert "; alpha 5 % over all tests (Holm)" in done.stdout
 
 
 @pytest.mark.parametrize(("text", "value"), [("1%", 0.01), ("0.01", 0.01), ("2.5 %", 0.025), (" 5% ", 0.05)])
@@ -65,7 +65,7 @@ def test_a_threshold_is_a_share(text: str, value: float) -> None:
 
 @pytest.mark.parametrize("text", ["", "%", "0", "-1%", "100%", "1", "nan", "inf", "much"])
 def test_anything_but_a_share_is_refused(text: str) -> None:
-    with pytest.raises(UsageError, match="a fraction such as"):
+    with pytest.raises(UsageError, match="must be above 0 and below 1, such as"):
         share(text)
 
 

@@ -20,7 +20,7 @@ def old(tmp_path: Path) -> Path:
 def test_regressions_come_first_and_the_rest_is_folded(old: Path, tmp_path: Path) -> None:
     new = suite(tmp_path / "new.json", names(4) | {"test_a": 0.9, "test_c": 1.05}, seed=2)
     lines = summary(compare(old, new, threshold="1%")).splitlines()
-    assert lines[0] == "**4 tests: 1 slower, 1 faster, 2 same within 1 %; alpha 5 % over all (Holm)**"
+    assert lines[0] == "**4 tests: 1 slower, 1 faster, 2 same within 1 %; alpha 5 % over all tests (Holm)**"
     assert lines[4].startswith("| `test_c` | slower | +")
     assert lines[5].startswith("| `test_a` | faster | -")
     fold = lines.index("<details>")
@@ -43,7 +43,9 @@ def test_every_row_has_as_many_cells_as_the_head(tmp_path: Path) -> None:
 def test_tests_in_only_one_file_are_listed(old: Path, tmp_path: Path) -> None:
     new = suite(tmp_path / "new.json", names(3) | {"TestD": 1.0}, seed=2, cpu_model_name="Another_CPU")
     lines = summary(compare(old, new)).splitlines()
-    assert {"- only in OLD: `test_d`", "- only in NEW: `TestD`", "- renamed? `test_d`, `TestD`"} <= set(lines)
+    assert {"- only in OLD: `test_d`", "- only in NEW: `TestD`", "- possibly renamed: `test_d` to `TestD`"} <= set(
+        lines
+    )
     assert "Hosts differ: cpu Some CPU and Another\\_CPU" in lines
     assert "<summary>3 other tests, and notes</summary>" in lines
 

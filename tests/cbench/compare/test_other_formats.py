@@ -121,12 +121,12 @@ def test_a_store_names_the_option_of_the_program_that_wrote_it(
 def test_summaries_are_compared_as_one_value_per_process_with_a_note() -> None:
     data = DATA / "google-1.7.1-aggregates.json"
     (first, *_) = compare(data, data).comparisons
-    assert "A: it contains only summaries: run without --benchmark_report_aggregates_only" in first.notes
+    assert "A: the file contains only summaries: run without --benchmark_report_aggregates_only" in first.notes
 
 
 def test_a_summary_has_no_minimum() -> None:
     data = DATA / "pytest-benchmark-5.3.1-no-data.json"
-    fails(data, data, "test_sum: --headline min: it contains only summaries: save with", headline="min")
+    fails(data, data, "test_sum: --headline min: the file contains only summaries: save with", headline="min")
 
 
 def test_samples_of_two_programs_in_different_units_are_not_compared(tmp_path: Path) -> None:
@@ -168,7 +168,7 @@ def test_two_pytest_files_of_the_same_code_are_not_judged_after_an_export(tmp_pa
 def test_order_analyze_refuses_a_format_without_orders(file: str) -> None:
     kind = next(kind for name, kind, *_ in FIXTURES if name == file)
     with pytest.raises(
-        UsageError, match="has no orders; run the commands by `cbench order run`, or give a CSV"
+        UsageError, match="has no orders; run the commands with `cbench order run`, or give a CSV"
     ) as caught:
         analyze.read(DATA / file)
     assert str(caught.value).startswith(f"{DATA / file}: {kind} has no orders; ")

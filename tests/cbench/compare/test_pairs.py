@@ -29,7 +29,7 @@ def test_cpus_are_matched_where_both_have_several_and_else_compared(tmp_path: Pa
     b = stored(tmp_path / "b.db", noisy(1e6, 4, 9, seed=3), cpu=2)
     found = rows(a, b)
     assert [row["test"] for row in found] == ["hash n=1000 CPU 1 / hash n=1000", "hash n=1000 CPU 2 / hash n=1000"]
-    assert remarks(found[0]) == ["on CPU 1 and on CPU 2"]
+    assert remarks(found[0]) == ["measured on CPU 1 in A and on CPU 2 in B"]
 
 
 def test_two_tests_of_one_file_can_be_compared_by_name(tmp_path: Path) -> None:
@@ -78,10 +78,10 @@ def test_a_change_from_or_to_zero_is_compared_and_a_zero_beside_other_values_is_
     assert (first["ratio"], found["tests"]["from n=1000"]["delta_pct"]) == (None, None)
     assert (last["ratio"], found["tests"]["to n=1000"]["delta_pct"]) == (0, -100)
     assert found["regressions"] == ["hash n=1000", "from n=1000"]
-    assert found["skipped"] == ["some n=1000: a value of 0 beside others; ratios need values above 0"]
+    assert found["skipped"] == ["some n=1000: a value of 0 among other values; ratios need values above 0"]
     done = cbench("compare", str(a), str(b))
     assert done.returncode == 1
-    assert "not compared: some n=1000: a value of 0 beside others" in done.stdout
+    assert "not compared: some n=1000: a value of 0 among other values" in done.stdout
 
 
 def test_a_test_in_two_units_of_time_is_compared_in_each(tmp_path: Path) -> None:

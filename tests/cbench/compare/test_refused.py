@@ -43,7 +43,7 @@ def test_data_that_cannot_be_compared_are_reported_in_one_line(a: Path, tmp_path
     fails(a, tmp_path / "none", "no such file")
     fails(a, tmp_path / "none:hash", "no such file")
     (tmp_path / "folder").mkdir()
-    fails(a, tmp_path / "folder", "an empty directory")
+    fails(a, tmp_path / "folder", "the directory is empty")
     fails(a, stored(tmp_path / "z.db", [[0, 5]]), "ratios need values above 0")
     fails(a, stored(tmp_path / "f.db", [[6, 5]]), "has no floor; use --headline median", headline="floor")
     Store.create(tmp_path / "e.db", HOST, []).close()

@@ -38,7 +38,7 @@ def test_each_test_has_an_outcome_and_regressions_come_first(old: Path, new: Pat
     assert {outcomes(found)[f"test_{letter}"] for letter in "acf"} == {"no difference shown"}
     assert (found.regressions, found.improvements, found.cannot_tell) == (("test_b", "test_e"), ("test_d",), ())
     assert (found.exit_code, found.threshold_pct) == (1, None)
-    assert found.counted == "6 tests: 2 slower, 1 faster, 3 no difference shown; alpha 5 % over all (Holm)"
+    assert found.counted == "6 tests: 2 slower, 1 faster, 3 no difference shown; alpha 5 % over all tests (Holm)"
 
 
 def test_a_threshold_ignores_smaller_slowdowns_and_makes_same_a_claim(old: Path, new: Path) -> None:
@@ -46,7 +46,7 @@ def test_a_threshold_ignores_smaller_slowdowns_and_makes_same_a_claim(old: Path,
     assert outcomes(found)["test_b"] == "slower"
     assert {outcomes(found)[f"test_{letter}"] for letter in "acef"} == {"same"}
     assert found.regressions == ("test_b",)
-    assert found.counted == "6 tests: 1 slower, 1 faster, 4 same within 1 %; alpha 5 % over all (Holm)"
+    assert found.counted == "6 tests: 1 slower, 1 faster, 4 same within 1 %; alpha 5 % over all tests (Holm)"
     same = found.tests["test_a"]
     assert same.p_same_adjusted is not None
     assert same.p_same_adjusted <= 0.05
@@ -62,7 +62,7 @@ def test_a_shown_slowdown_below_the_threshold_that_is_not_shown_to_be_the_same_i
     assert found.tests["test_e"].p_adjusted is not None
     assert found.tests["test_e"].p_adjusted <= 0.05
     (verdict,) = [row.verdict for row in found.comparisons if row.test == "test_e"]
-    assert verdict.startswith("cannot tell: B is slower, but measured as less than the threshold: +0.")
+    assert verdict.startswith("cannot tell: B is slower, but the measured difference is below the threshold: +0.")
     assert verdict.endswith("not shown to be the same within 0.6 %")
 
 
@@ -140,7 +140,7 @@ def test_the_table_has_a_line_for_each_test_within_the_width_of_the_terminal(old
     assert lines[0].split()[:2] == ["test", "change"]
     assert lines[1].split()[0] == "test_b"
     assert lines[1].rstrip().endswith("slower")
-    assert lines[-1] == "6 tests: 1 slower, 1 faster, 4 same within 1 %; alpha 5 % over all (Holm)"
+    assert lines[-1] == "6 tests: 1 slower, 1 faster, 4 same within 1 %; alpha 5 % over all tests (Holm)"
     assert max(map(len, lines)) <= 120
     assert "Mann-Whitney U" not in done.stdout
 
@@ -159,7 +159,7 @@ def test_missing_and_new_tests_are_listed_and_a_rename_is_suggested(old: Path, t
     assert "test_e" not in found.tests
     done = cbench("compare", str(old), str(other))
     assert "only in OLD: test_e, test_f" in done.stdout
-    assert "renamed? (compare OLD:NAME with NEW:NAME): test_e is now TestE" in done.stdout
+    assert "possibly renamed (compare OLD:NAME with NEW:NAME): test_e is now TestE" in done.stdout
 
 
 RENAMES = [
@@ -245,13 +245,13 @@ def test_a_damaged_passport_is_reported_in_one_line(tmp_path: Path) -> None:
 def test_ticks_against_cycles_are_refused_unless_forced(tmp_path: Path) -> None:
     ticks = stored(tmp_path / "t.db", noisy(1e6, 6, 9, seed=1))
     cycles = stored(tmp_path / "c.db", noisy(2e6, 6, 9, seed=2), counter=CYCLES)
-    fails(ticks, cycles, "A is in TSC ticks, B in cycles; --force compares the numbers")
+    fails(ticks, cycles, "A is in TSC ticks, B in cycles; use --force to compare the numbers anyway")
     assert cbench("compare", str(ticks), str(cycles)).returncode == 2
     forced = compare(ticks, cycles, force=True)
     assert forced.other_units == ()
     (row,) = forced.comparisons
     assert row.outcome == "higher"
-    assert row.notes[0] == "forced: tsc in A and cycles in B measure different things"
+    assert row.notes[0] == "forced: tsc in A and cycles in B measure different quantities"
     assert cbench("compare", str(ticks), str(cycles), "--force").returncode == 1
 
 

@@ -108,7 +108,7 @@ def test_zero_equals_zero_in_enough_processes(processes: int, said: str, values:
 
 def test_a_step_of_the_counter_is_not_a_difference(tmp_path: Path) -> None:
     a, b = (stored(tmp_path / f"{v}.db", [[v] * 5] * 4) for v in (8432476, 8432501))
-    assert one(a, b)["verdict"].startswith("equal to one step of the counter (25): ")
+    assert one(a, b)["verdict"].startswith("equal to within one step of the counter (25): ")
 
 
 def test_polluted_trials_do_not_spoil_what_is_exact(tmp_path: Path) -> None:
@@ -165,7 +165,7 @@ def test_processes_measured_in_turn_need_no_condition(tmp_path: Path) -> None:
 def test_one_counter_that_was_read_in_two_ways_is_noted(tmp_path: Path) -> None:
     a = stored(tmp_path / "a.db", noisy(1e6, 4, 9, seed=1), counter={**CYCLES, "method": "by system call"})
     b = stored(tmp_path / "b.db", noisy(1e6, 4, 9, seed=2), counter={**CYCLES, "method": "in user space"})
-    words = "read differently, by system call in A, in user space in B: each value includes the cost of a read"
+    words = "the counter is read by system call in A and in user space in B: each value includes the cost of a read"
     assert words in one(a, b)["notes"]
     assert words in one(a, exported(b))["notes"]
     assert words not in one(a, a)["notes"]
@@ -179,20 +179,18 @@ def test_floors_that_differ_much_less_than_medians_are_recommended(tmp_path: Pat
     row = one(*files)
     assert row["headline"] == "median"
     assert remarks(row) == [
-        "between processes the floors differ not at all, unlike the medians: --headline floor shows smaller differences"
+        "the floors of the processes do not vary, unlike their medians: --headline floor detects smaller differences"
     ]
     assert one(*files, headline="floor")["verdict"].startswith("equal: the floor of every process is 1,000")
 
 
 def test_different_hosts_are_noted(a: Path, tmp_path: Path) -> None:
     other = stored(tmp_path / "o.db", noisy(1e6, 4, 9, seed=3), host={**HOST, "cpu": "Another CPU"})
-    assert remarks(one(a, other)) == [
-        "different CPUs: Some CPU and Another CPU; their ticks may be of different length"
-    ]
+    assert remarks(one(a, other)) == ["different CPUs: Some CPU and Another CPU; their ticks may differ in length"]
 
 
 def test_a_process_that_was_cut_short_is_noted(a: Path, tmp_path: Path) -> None:
     path = stored(tmp_path / "c.db", noisy(1e6, 4, 9, seed=3))
     with Store.create(path, HOST, []) as store:
         store.add(store.begin(facts(4)), trials([1_000_000, 1_000_001]))
-    assert remarks(one(a, path)) == ["B: 1 of 5 processes cut short"]
+    assert remarks(one(a, path)) == ["B: 1 of 5 processes were cut short"]

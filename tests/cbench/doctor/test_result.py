@@ -45,11 +45,12 @@ def noise() -> random.Random:
 
 def test_the_answer_is_one_line_with_both_numbers_of_processes() -> None:
     assert verdict(Detectable(0.0062, 0.005, 0.007, 10, 0.2, 0.05), 380, 60) == (
-        "differences below 0.62 % are lost in the noise here with 10 processes (A/A); 0.1 % needs about 380"
+        "differences below 0.62 % are lost in the noise here with 10 processes (A/A); "
+        "0.1 % would need about 380 processes"
     )
     fine = verdict(Detectable(0.0004, 0.0003, 0.0005, 10, 0.2, 0.05), 4, 16)
     assert fine.endswith("0.04 % are lost in the noise here with 10 processes (A/A)")
-    assert verdict(Detectable(9.0, 8.0, 9.5, 10, 0.2, 0.05), None, 60).endswith("0.1 % needs too many")
+    assert verdict(Detectable(9.0, 8.0, 9.5, 10, 0.2, 0.05), None, 60).endswith("0.1 % would need too many processes")
 
 
 def test_an_answer_from_few_processes_says_so() -> None:

@@ -224,7 +224,7 @@ def test_wrong_exports_are_reported_in_one_line(store: Path, tmp_path: Path) -> 
     wrong("is read as input, and would be overwritten; choose another name", str(store), "csv", str(store))
     wrong("no directory", str(store), "csv", str(tmp_path / "none" / "x"))
     wrong("needs --output FILE", str(store), "parquet", None)
-    wrong("not a format that cbench reads", __file__, "csv", None)
+    wrong("unknown format; cbench reads ", __file__, "csv", None)
 
 
 def test_values_that_pyperf_cannot_hold_are_reported_in_one_line(polluted: Path, tmp_path: Path) -> None:

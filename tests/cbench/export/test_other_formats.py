@@ -64,7 +64,7 @@ def test_formats_of_headlines_take_every_format(file: str, kind: str, tmp_path: 
 @pytest.mark.parametrize("file", SUMMARIES)
 @pytest.mark.parametrize("kind", ["csv", "pyperf", "hyperfine", "parquet"])
 def test_formats_of_samples_refuse_summaries_with_the_reason(file: str, kind: str, tmp_path: Path) -> None:
-    refused(DATA / file, kind, tmp_path, f"{SUMMARIES[file]}; --format {kind} stores samples; use markdown")
+    refused(DATA / file, kind, tmp_path, f"{SUMMARIES[file]}; --format {kind} requires samples; use markdown")
 
 
 def test_hyperfine_keeps_every_time_of_hyperfine(tmp_path: Path) -> None:
@@ -209,9 +209,9 @@ def test_rates_are_a_separate_file_for_github_action(tmp_path: Path) -> None:
     )
     assert bigger == {"MB/s"}
     assert smaller == {"ns", "B/op", "allocs/op", "widgets/op"}
-    other = "no rates in it; use --format github-action-benchmark"
+    other = "contains no rates; use --format github-action-benchmark"
     refused(DATA / "pyperf-2.10.0.json", "github-action-benchmark-bigger", tmp_path, other)
-    other = "no times or sizes in it; use --format github-action-benchmark-bigger"
+    other = "contains no times or sizes; use --format github-action-benchmark-bigger"
     refused(DATA / "jmh-1.21-throughput-documented.json", "github-action-benchmark", tmp_path, other)
 
 
@@ -240,14 +240,14 @@ def test_otava_has_a_row_per_process_in_chronological_order(tmp_path: Path) -> N
 
 def test_otava_refuses_what_has_no_time_or_is_not_a_whole_table(tmp_path: Path) -> None:
     data = DATA / "hyperfine-1.20-documented.json"
-    refused(data, "otava", tmp_path, "./new --fast: the start time of each process is unknown, and Otava needs it")
+    refused(data, "otava", tmp_path, "./new --fast: the start time of each process is unknown, but Otava needs it")
     folder = tmp_path / "history"
     folder.mkdir()
     document = json.loads((DATA / "google-1.8.3-repetitions.json").read_text())
     (folder / "a").write_text(json.dumps(document))
     document["benchmarks"] = [each for each in document["benchmarks"] if each["run_name"] == "sort"]
     (folder / "b").write_text(json.dumps(document))
-    refused(folder, "otava", tmp_path, "sum_range has 1 and sort 2 processes, and Otava needs a number in each row")
+    refused(folder, "otava", tmp_path, "sum_range has 1 and sort 2 processes, but Otava needs a number in each row")
 
 
 def test_markdown_escapes_what_would_break_its_table(tmp_path: Path) -> None:
@@ -262,14 +262,19 @@ def test_markdown_escapes_what_would_break_its_table(tmp_path: Path) -> None:
 def test_polluted_rows_are_left_out_on_request_where_a_format_marks_them(tmp_path: Path) -> None:
     path = written(DATA / "table-processes.csv", "csv", tmp_path, clean_only=True)
     assert values(registry.read(path)) == {"sort": ((105,), (107,)), "sum": ((11,), (12,))}
-    message = "has no trial that is marked as polluted; omit it"
+    message = "has no trial that is marked as polluted; omit the option"
     refused(DATA / "pyperf-2.10.0.json", "csv", tmp_path, message, clean_only=True)
 
 
 def test_units_that_a_format_does_not_know_are_refused(tmp_path: Path) -> None:
     data = DATA / "jmh-1.21-throughput-documented.json"
-    refused(data, "hyperfine", tmp_path, "mode=thrpt: ops/s, and hyperfine's files contain only seconds")
-    refused(data, "pyperf", tmp_path, "mode=thrpt: ops/s, and pyperf supports only seconds, bytes and whole numbers")
+    refused(data, "hyperfine", tmp_path, "mode=thrpt: the unit is ops/s, but hyperfine's files contain only seconds")
+    refused(
+        data,
+        "pyperf",
+        tmp_path,
+        "mode=thrpt: the unit is ops/s, but pyperf supports only seconds, bytes and whole numbers",
+    )
     zero = "named: a value of 0, which pyperf cannot represent; use --format csv"
     refused(DATA / "hyperfine-1.15-exit-codes.json", "pyperf", tmp_path, zero)
 

@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 
 from cbench.fleet import ansible, run, state
+from cbench.formats.registry import read
 from cbench.jobs.status import RUNNING
 from quiet import UsageError
-from tests.cbench.fleet.nodes import Controller, fleet, hosts, inventory, once, study
+from tests.cbench.fleet.nodes import BIN, Controller, fleet, hosts, inventory, once, study
 from tests.cbench.running import comes, error_line
 
 Start = Callable[..., Controller]
@@ -51,6 +52,7 @@ def test_a_killed_allocation_is_waited_for_and_released(tmp_path: Path, start: S
     assert not (tmp_path / "allocated").exists()
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_a_study_that_has_disappeared_is_released_by_the_copy_for_the_nodes(tmp_path: Path) -> None:
     inventory(tmp_path, 1)
@@ -75,13 +77,15 @@ def test_of_two_nodes_in_one_directory_one_is_refused(tmp_path: Path) -> None:
     (tmp_path / "hosts.json").write_text(json.dumps(content))
     done = fleet(tmp_path, "run", "-i", "hosts.json", "s.toml", "-o", "out", "--poll", "0.1", "--json", code=1)
     nodes = json.loads(done.stdout)["nodes"]
-    (refused,) = [name for name, node in nodes.items() if "or another node of this one" in node["message"]]
+    (refused,) = [name for name, node in nodes.items() if "or another node of this" in node["message"]]
     (other,) = nodes.keys() - {refused}
     once(tmp_path / "out" / "results" / f"{other}.db", 12)
     assert not (tmp_path / "out" / "results" / f"{refused}.db").exists()
 
 
-@pytest.mark.parametrize("key", ["ansible_password", "ansible_ssh_pass", "ansible_become_pass"])
+@pytest.mark.parametrize(
+    "key", ["ansible_password", "ansible_become_pass", "ansible_private_key", "ansible_ssh_private_key_passphrase"]
+)
 def test_a_password_that_an_allocation_prints_is_refused_and_the_machines_are_released(
     tmp_path: Path, key: str
 ) -> None:
@@ -95,6 +99,54 @@ def test_a_password_that_an_allocation_prints_is_refused_and_the_machines_are_re
     assert not (tmp_path / "out" / "inventory.json").exists()
     content["all"]["hosts"]["n1"][key] = "{{ lookup('env', 'PASSWORD') }}"
     assert ansible.static_inventory(json.dumps(content)) == content
+
+
+@pytest.mark.slow
+def test_after_a_failed_allocation_another_one_is_asked_for_and_braces_are_no_templates(tmp_path: Path) -> None:
+    (tmp_path / "printed.json").write_text(json.dumps(hosts(tmp_path, 1)))
+    (tmp_path / "hosts.json").write_text(json.dumps(hosts(tmp_path, 2)))  # not that of this fleet
+    command = "cbench run --trials 3 -- printf '{{.ID}} {{ 6*7 }}'"
+    (tmp_path / "s.toml").write_text(
+        f'[fleet]\nbin = "{BIN}"\ncommand = "{command}"\n'
+        'allocate = "test -e ready && cat printed.json"\nrelease = "touch free"\n'
+    )
+    assert "fleet.allocate: exited with 1" in error_line(fleet(tmp_path, "run", "s.toml", "-o", "out", code=2))
+    (tmp_path / "ready").touch()
+    nodes = json.loads(fleet(tmp_path, "run", "s.toml", "-o", "out", "--json").stdout)["nodes"]
+    assert {name: node["state"] for name, node in nodes.items()} == {"n0": "released"}
+    (measured,) = read(tmp_path / "out" / "results" / "n0.db")
+    assert "{{.ID}} {{ 6*7 }}" in measured.name
+
+
+@pytest.mark.parametrize("printed", ["3", '{"_meta": 3}', '{"_meta": {"hostvars": {}}, "g": 3}', "\xff"])
+def test_other_output_of_an_allocation_is_refused(printed: str) -> None:
+    with pytest.raises(UsageError, match=r"fleet\.allocate: printed no inventory in JSON"):
+        ansible.static_inventory(printed)
+
+
+@pytest.mark.parametrize(
+    ("lines", "says"),
+    [
+        ("release = 'true'", "fleet.release: needs `allocate`"),
+        ('command = "cbench run -- \'a"', "fleet.command: No closing quotation"),
+        ("command = 'cbench run -ox.db -- true'", "fleet.command: must be"),
+        ("command = 'cbench run --output=x.db -- true'", "fleet.command: must be"),
+        ("files = ['.']", "fleet.files: '.': name the files"),
+    ],
+)
+def test_a_wrong_fleet_table_is_refused_with_its_line(tmp_path: Path, lines: str, says: str) -> None:
+    (tmp_path / "s.toml").write_text(f"[fleet]\n{lines}\n")
+    with pytest.raises(UsageError) as refused:
+        run.plan(None, str(tmp_path / "s.toml"))
+    assert f"s.toml:2: {says}" in str(refused.value)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["a b", "!n", ".n", "a/b"])
+def test_a_host_whose_name_is_a_pattern_or_a_path_is_refused(tmp_path: Path, name: str) -> None:
+    (tmp_path / "hosts.json").write_text(json.dumps({"all": {"hosts": {name: {}}}}))
+    with pytest.raises(UsageError, match="must begin with a letter or digit"):
+        ansible.hosts(str(tmp_path / "hosts.json"))
 
 
 def test_an_inventory_scripts_groups_may_be_lists_of_hosts() -> None:

@@ -19,7 +19,7 @@ RECIPES = CHECKOUT / "contrib" / "fleet"
 
 DOUBLES = {
     "salloc": 'echo "$@" >>"$CALLS"; echo granted',
-    "squeue": "echo 'n[1-2]'",
+    "squeue": "if [ -s \"$CALLS\" ]; then echo 'n[1-2]'; fi",  # no job before the allocation
     "scontrol": "echo n1; echo n2",
     "scancel": 'echo "$@" >>"$CALLS"',
 }
@@ -33,6 +33,8 @@ def test_slurm_prints_its_nodes_as_an_inventory_and_cancels_by_the_fleets_name(t
     known = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "CALLS": str(calls), "FLEET_ID": "f00d"}
     done = subprocess.run([RECIPES / "slurm-allocate"], env=known, capture_output=True, text=True, check=True)
     assert json.loads(done.stdout) == {"all": {"hosts": {"n1": {}, "n2": {}}}}
+    again = subprocess.run([RECIPES / "slurm-allocate"], env=known, capture_output=True, text=True, check=True)
+    assert (again.stdout, len(calls.read_text().splitlines())) == (done.stdout, 1)  # the job that it has already
     subprocess.run([RECIPES / "slurm-release"], env=known, check=True)
     assert [("f00d" in line) for line in calls.read_text().splitlines()] == [True, True]
 

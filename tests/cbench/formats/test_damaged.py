@@ -21,8 +21,8 @@ SEED = 20261123
 LONGEST = 700  # characters of a message, with the names of all formats and a path
 PLACE = re.compile(r"line \d|\[\d+\]|^: [\w./-]+: ")
 OF_THE_WHOLE_FILE = re.compile(
-    ": (empty|not a format that|damaged gzip file|damaged JSON: (nested|a number beyond)|no results|no values"
-    "|contains no trials|no BenchmarkResults|every trial failed)"
+    ": (empty|unknown format|damaged gzip file|damaged JSON: (nested|an integer of)|contains no results|no values"
+    "|contains no trials|contains no BenchmarkResults|all trials failed)"
 )
 
 

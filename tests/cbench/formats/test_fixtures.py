@@ -107,8 +107,8 @@ FIXTURES = [
     ("table-values.csv", "a CSV or Parquet file with a column `value`", "value", "", [3], 1.5),
 ]
 SUMMARIES = {
-    "asv-0.6.6-no-samples.json": "it contains only medians: run asv with --record-samples",
-    "google-1.7.1-aggregates.json": "it contains only summaries: run without --benchmark_report_aggregates_only",
+    "asv-0.6.6-no-samples.json": "the file contains only medians: run asv with --record-samples",
+    "google-1.7.1-aggregates.json": "the file contains only summaries: run without --benchmark_report_aggregates_only",
     "pytest-benchmark-5.3.1-no-data.json": "save with --benchmark-save-data or --benchmark-json",
     "catch2-2.13.10-no-analysis.xml": "Catch2 writes no samples",
     "catch2-2.13.10-successes.xml": "Catch2 writes no samples",

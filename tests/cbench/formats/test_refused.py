@@ -33,7 +33,7 @@ def asv(**changes: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("document", "message"),
     [
-        (google(), "google/benchmark JSON: no results in it"),
+        (google(), "google/benchmark JSON: contains no results"),
         (google({"name": "a", "real_time": 1}, {"name": "b"}), "benchmarks[1].real_time: missing"),
         (google({"name": "a", "real_time": 1, "time_unit": "h"}), "benchmarks[0].time_unit: 'h' is not one of ns, us"),
         (
@@ -42,16 +42,16 @@ def asv(**changes: Any) -> dict[str, Any]:
         ),
         ({"results": [{"command": "a", "times": []}]}, "hyperfine JSON: results[0].times: no values"),
         ({"results": [{"command": "a"}]}, "hyperfine JSON: results[0].mean: missing"),
-        ({"results": None}, "not a format that cbench reads"),
+        ({"results": None}, "unknown format; cbench reads "),
         ({"results": [{"command": "a", "measurements": []}]}, "hyperfine JSON: results[0].measurements: no values"),
         (
             {"results": [{"command": "a", "measurements": [{"time_wall_clock": {"value": 1.0, "unit": "ms"}}]}]},
-            "hyperfine JSON: results[0].measurements[0].time_wall_clock.unit: 'ms' is not second",
+            "hyperfine JSON: results[0].measurements[0].time_wall_clock.unit: 'ms' must be 'second'",
         ),
-        ({"results": [{"command": 5, "mean": 1}]}, "hyperfine JSON: results[0].command: not a text"),
+        ({"results": [{"command": 5, "mean": 1}]}, "hyperfine JSON: results[0].command: not a string"),
         ({"results": [{"command": "a", "times": [1e300]}]}, "hyperfine JSON: a: a value of 1e+300 second"),
         ({"results": [{"command": "a", "times": [True]}]}, "results[0].times[0]: not a number"),
-        ({"results": [{"command": "a", "times": [10**30]}]}, "results[0].times[0]: a number beyond 64 bits"),
+        ({"results": [{"command": "a", "times": [10**30]}]}, "results[0].times[0]: an integer of more than 64 bits"),
         (
             {"machine_info": {}, "benchmarks": [{"name": "a", "stats": {"data": [1, None]}}]},
             "pytest-benchmark JSON: benchmarks[0].stats.data[1]: not a number",
@@ -67,10 +67,13 @@ def asv(**changes: Any) -> dict[str, Any]:
             "pyperf JSON: benchmarks[0]: invalid metadata 'unit' value: 'h'",
         ),
         (asv(result=None), "asv results: results: no benchmark succeeded"),
-        (asv(params=[["1", "2"]]), "results.time_a.result: 1 values, and the parameters make 2"),
+        (asv(params=[["1", "2"]]), "results.time_a.result: 1 values, but the parameters have 2 combinations"),
         (jmh(rawData=[]), "JMH JSON: [0].primaryMetric: no values"),
         (jmh(rawData=[[1.0], []]), "[0].primaryMetric.rawData[1]: no values"),
-        (jmh(rawDataHistogram=[[[[1.0]]]]), "[0].primaryMetric.rawDataHistogram[0][0][0]: not a value and its count"),
+        (
+            jmh(rawDataHistogram=[[[[1.0]]]]),
+            "[0].primaryMetric.rawDataHistogram[0][0][0]: not a pair of a value and its count",
+        ),
         (jmh(rawDataHistogram=[[[[1.0, 0]]]]), "[0].primaryMetric.rawDataHistogram[0][0]: no values"),
     ],
 )
@@ -86,16 +89,16 @@ def test_incomplete_json_is_reported_in_one_line(document: object, message: str,
         ("BenchmarkA 10 5 ns/op 7\n", "Go benchmark text: line 1: a value without a unit"),
         ("pkg: p\nBenchmarkA 10 fast ns/op\n", "Go benchmark text: line 2: 'fast' is not a finite number"),
         ("<Catch2TestRun>\n<TestCase>\n</oops>", "Catch2 XML: line 3: mismatched tag"),
-        ("<Catch name='a'></Catch>", "no BenchmarkResults in it: was the program run with its benchmarks?"),
+        ("<Catch name='a'></Catch>", "contains no BenchmarkResults: run the program with its benchmarks"),
         (
             '<!DOCTYPE a [<!ENTITY b "c">]>\n<Catch2TestRun>&b;</Catch2TestRun>',
-            "Catch2 XML: line 1: a document type, which Catch2 never writes",
+            "Catch2 XML: line 1: contains a document type, which Catch2 never writes",
         ),
         ("<Catch><TestCase name='a'>\n<mean value='-1'/></TestCase></Catch>", "line 2: the mean '-1' is not a time"),
         ("test,value\na,1\nb\n", "line 3: 1 columns, not 2"),
-        ("test,value,value\na,1,2\n", "line 1: two columns 'value'"),
+        ("test,value,value\na,1,2\n", "line 1: two columns are named 'value'"),
         ("[" * 100_000, "damaged JSON: nested too deeply"),
-        ("[" + "1" * 5001 + "]", "damaged JSON: a number beyond 64 bits"),
+        ("[" + "1" * 5001 + "]", "damaged JSON: an integer of more than 64 bits"),
         ("test,value\na,1_0\n", "line 2: column value: '1_0' is not a finite number"),
         ("test,value\na,\n", "no values in column value"),
         (
@@ -104,7 +107,7 @@ def test_incomplete_json_is_reported_in_one_line(document: object, message: str,
         ),
         (
             "run_uuid,order_number,order_type,test_command,completion_status,result\nr,0,fixed,a,Failure,1\n",
-            "OrderSage CSV: every trial failed",
+            "OrderSage CSV: all trials failed",
         ),
     ],
 )
@@ -117,7 +120,7 @@ def test_incomplete_text_is_reported_in_one_line(text: str, message: str, tmp_pa
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"times": [1.0, 2.0]}, "sum/new/sample.json: times: 2 values, and iters has 10"),
+        ({"times": [1.0, 2.0]}, "sum/new/sample.json: times: 2 values, but iters has 10"),
         ({"iters": [0.0] * 10}, "sum/new/sample.json: iters: a sample without iterations"),
         ({"iters": None}, "sum/new/sample.json: iters: missing"),
     ],
@@ -166,11 +169,11 @@ def test_the_median_is_taken_of_several_summaries(tmp_path: Path) -> None:
 
 def test_files_without_samples_have_one_summary_per_process(tmp_path: Path) -> None:
     (fine,) = read(tmp_path / "r", {"results": [{"command": "a", "mean": 2.0, "median": 1.5}]})
-    assert (fine.processes, fine.summary) == (((1.5,),), "it contains only summaries: `times` is missing")
+    assert (fine.processes, fine.summary) == (((1.5,),), "the file contains only summaries: `times` is missing")
     (jmh_sample,) = read(tmp_path / "r", jmh())
     assert (jmh_sample.processes, jmh_sample.summary) == (
         ((2000.0,),),
-        "it contains only summaries: `rawData` is missing",
+        "the file contains only summaries: `rawData` is missing",
     )
 
 

@@ -24,12 +24,12 @@ def refused(path: Path, message: str) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"hello\n", "not a format that cbench reads: a store of cbench, Criterion directory, google/benchmark JSON"),
-        (b"{}", "not a format that cbench reads"),
-        (b"[1, 2]", "not a format that cbench reads"),
-        (b"<html></html>", "not a format that cbench reads"),
-        (b"\x89PNG\r\n", "not a format that cbench reads"),
-        (b"", "r: empty"),
+        (b"hello\n", "unknown format; cbench reads a store of cbench, Criterion directory, google/benchmark JSON"),
+        (b"{}", "unknown format; cbench reads "),
+        (b"[1, 2]", "unknown format; cbench reads "),
+        (b"<html></html>", "unknown format; cbench reads "),
+        (b"\x89PNG\r\n", "unknown format; cbench reads "),
+        (b"", "r: empty file"),
         (b'{"results": [\n  1,,', "damaged JSON: line 2, column 5: Expecting value"),
         (b'{"results": "\xff"}', "line 1: not UTF-8 text"),
     ],
@@ -100,12 +100,12 @@ def test_a_folder_whose_files_are_of_several_kernels_has_a_passport_with_them_al
 
 
 def test_a_folder_with_something_else_is_refused(tmp_path: Path) -> None:
-    refused(tmp_path, "an empty directory")
+    refused(tmp_path, "the directory is empty")
     shutil.copy(DATA / "go-1.19-count.txt", tmp_path / "a.txt")
     shutil.copy(DATA / "pyperf-2.10.0.json", tmp_path / "b.json")
     refused(tmp_path, "files of several formats: a.txt is Go benchmark text, b.json pyperf JSON")
     (tmp_path / "b.json").write_text("hello")
-    refused(tmp_path, "b.json: not a format that cbench reads; the directory must contain only results")
+    refused(tmp_path, "b.json: unknown format; the directory must contain only results")
 
 
 def test_damage_in_one_file_of_a_folder_names_that_file(tmp_path: Path) -> None:
@@ -120,4 +120,4 @@ def test_a_folder_of_too_many_folders_is_not_searched(tmp_path: Path, monkeypatc
     monkeypatch.setattr("cbench.formats.criterion.MOST", 3)
     for name in "abc":
         (tmp_path / name).mkdir()
-    refused(tmp_path, "more than 3 directories in it, too many for results")
+    refused(tmp_path, "contains more than 3 directories; give Criterion")

@@ -82,7 +82,7 @@ def test_programs_are_built_in_each_layout_and_compared(tmp_path: Path) -> None:
     [
         ("new = 'x'\n", "gate.toml: old: is missing"),
         ("old = 'true'\nnew = 'true'\nthreshold = '3'\n", "gate.toml:3: threshold: "),
-        ("old = 'true'\nnew = 'true'\nbuild = 'make'\n", "gate.toml:3: build: is for git revisions"),
+        ("old = 'true'\nnew = 'true'\nbuild = 'make'\n", "gate.toml:3: build: applies only to git revisions"),
         ("old = 'true {results}'\nnew = 'true'\n", "gate.toml:2: new: has no {results}, but the other arm does"),
         (
             "old = 'true'\nnew = 'true'\nlayouts = 3\n",
@@ -90,12 +90,15 @@ def test_programs_are_built_in_each_layout_and_compared(tmp_path: Path) -> None:
         ),
         ("old = 'true'\nnew = 'true'\nlayouts = 6\n", "gate.toml:3: layouts: old is not built; use a revision"),
         (PROGRAMS + "build = 'cc -o {program}'\n", "gate.toml:4: build: has no {seed}: without it, all builds"),
-        (PROGRAMS + "build = 'cc {seed}'\n", "gate.toml:4: build: has no {program}: the path of the executable"),
+        (
+            PROGRAMS + "build = 'cc {seed}'\n",
+            "gate.toml:4: build: has no {program}: use it as the path of the executable",
+        ),
         (
             PROGRAMS + "preset = 'luck'\nbuild = 'cc -o {program}'",
             "gate.toml:4: preset: 'luck': must be one of alignment, lld",
         ),
-        ("old = 'true'\nnew = 'true'\npreset = 'lld'\n", "gate.toml:3: preset: needs layouts"),
+        ("old = 'true'\nnew = 'true'\npreset = 'lld'\n", "gate.toml:3: preset: has no effect unless layouts"),
         ("old = 'true'\nnew = 'true'\nspeed = 1\n", "gate.toml:3: speed: unknown"),
         ("old = 'true'\nnew = 'true'\nbudget_s = 0\n", "gate.toml:3: budget_s: 0: must be from 0.1"),
         (
@@ -110,7 +113,7 @@ def test_programs_are_built_in_each_layout_and_compared(tmp_path: Path) -> None:
             PROGRAMS + "build = 'cc -o {program} {seeds}'\n",
             "gate.toml:4: build: {seeds}: unknown; valid here: {program}, ",
         ),
-        ("old = 'true'\nnew = 'true'\nthreshold = 1\n", "gate.toml:3: threshold: 1: must be a text"),
+        ("old = 'true'\nnew = 'true'\nthreshold = 1\n", "gate.toml:3: threshold: 1: must be a string"),
         (
             "old = 'true'\nnew = 'true'\nthreshold = '1000%'\n",
             "threshold: '1000%': must be from 0.01% to below 100%, such as 1%",
@@ -131,7 +134,10 @@ def test_programs_are_built_in_each_layout_and_compared(tmp_path: Path) -> None:
             "no-such-program: no such program; for shell built-ins and operators set shell = true",
         ),
         ("old = 'false'\nnew = 'true'\n", "old: exited with 1 (ignore_failure = true measures it anyway)"),
-        ("old = 'sleep 9'\nnew = 'true'\ntimeout_s = 1\n", "sleep: timed out after 1 s; ended it (raise timeout_s)"),
+        (
+            "old = 'sleep 9'\nnew = 'true'\ntimeout_s = 1\n",
+            "sleep: timed out after 1 s and was killed (raise timeout_s)",
+        ),
         ("old = 'true'\nnew = 'true'\ncpus = '9999'\n", "gate.toml: cpus: 9999: not online"),
         (PROGRAMS + "build = 'false {program} {seed}'\n", "build (old, seed "),
         ("old = 'true {results}'\nnew = 'true {results}'\nbudget_s = 1\n", "old, warm-up: wrote no results"),

@@ -129,8 +129,8 @@ def test_a_detached_study_that_fails_says_why(folder: Path) -> None:
         (["run", "hash", "--detach"], "-o FILE"),
         (["ab", "--detach", "--", "true", "false"], "-o FILE"),
         (["order", "run", "none.toml", "--detach"], "none.toml"),
-        (["status", "none.db"], "no such measurement"),
-        (["stop", "none.db"], "no such measurement"),
+        (["status", "none.db"], "no measurement is stored here"),
+        (["stop", "none.db"], "no measurement is stored here"),
     ],
 )
 def test_jobs_that_cannot_run_detached_are_refused_at_once(folder: Path, words: list[str], why: str) -> None:

@@ -41,7 +41,7 @@ def test_the_noise_floor_is_smaller_with_more_runs_and_larger_with_more_noise() 
     calm, noisy = ([draw.gauss(100, sd) for _ in range(100)] for sd in (1, 5))
     assert measure.floor(calm) < measure.floor(calm[:20])
     assert measure.floor(calm) < measure.floor(noisy)
-    with pytest.raises(ValueError, match="too few"):
+    with pytest.raises(QuietError, match="too few: raise --trials to at least 6"):
         measure.floor(calm[:4])
 
 

@@ -141,7 +141,7 @@ def test_data_of_another_search_are_not_resumed(tmp_path: Path) -> None:
     conducted(path, screening(), values())
     before = stored.read(path)
     other = StoredScreening(before.identity, KnobOptions(seed=2), before.plan, before.applications)
-    with pytest.raises(QuietError, match="not those of this search"):
+    with pytest.raises(QuietError, match="do not fit this search"):
         run.replayed(other)
 
 

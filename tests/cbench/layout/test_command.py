@@ -89,7 +89,7 @@ def test_a_kill_during_a_build_ends_the_build_and_the_next_run_removes_its_folde
     ("options", "says"),
     [
         (("--build", "false {program} {seed}"), "--build (seed "),
-        (("--build", "true {program} {seed}"), "wrote no executable file {program}"),
+        (("--build", "true {program} {seed}"), "wrote no executable file to {program}"),
         ((), "--build is missing"),
     ],
 )

@@ -58,7 +58,7 @@ def test_unlocked_memory_and_random_addresses_are_reported() -> None:
     said = "\n".join(describe.missing([result(True, session)]))
     assert "RLIMIT_MEMLOCK" in said
     assert "addresses random" in said
-    assert "interrupts not seen" in said
+    assert "interrupts not counted" in said
 
 
 @pytest.mark.parametrize(

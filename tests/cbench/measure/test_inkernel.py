@@ -136,6 +136,29 @@ def test_each_refusal_is_one_line_with_a_remedy(given: ModuleAnswer, kind: type,
     assert "\n" not in str(failure)
 
 
+@pytest.mark.parametrize(
+    ("function", "params", "line"),
+    [
+        (
+            "memory",
+            {"n": 1, "size": 2**31},
+            "--param size=2147483648: memory in the kernel takes size up to 1,073,741,824",
+        ),
+        ("branch", {"n": 2**27}, "--param n=134217728: branch in the kernel takes n up to 67,108,864"),
+        (
+            "chase",
+            {"n": 1, "size": 2**29, "stride": 64},
+            "--param size=536870912: chase in the kernel takes up to 4,194,304 links, not 8,388,608",
+        ),
+    ],
+)
+def test_a_rejected_parameter_is_named_with_the_accepted_range(
+    function: str, params: dict[str, int], line: str
+) -> None:
+    failure = client.refusal(answer(Reason.BAD_PARAM, errno.EINVAL), function, params, 3, client.REGION_NS)
+    assert str(failure) == line
+
+
 def test_a_missing_cpu_is_named_with_the_existing_ones() -> None:
     with pytest.raises(UsageError, match=r"^CPU 4095 is not online \(online: 0"), client.bound(4095):
         pass

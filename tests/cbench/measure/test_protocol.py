@@ -28,7 +28,7 @@ static void everywhere(const char *data, size_t size) {
 	for (int fd = 3; fd < 40; fd++) if (write(fd, data, size) < 0) {}
 }
 """
-DISTURBED = "run: the measured code disturbed the measuring process"
+DISTURBED = "run: the measured code wrote to a pipe of the measuring process"
 MESSAGES = [
     *(Ready(Counter("tsc", "ticks", True, "a clock", left_out={"x": "y"})), Settling((1, 2), (3,), True)),
     *([Trial(1, 2, interrupts={"LOC": 1})] * 2, protocol.Done(None), protocol.WARMING, (1, 0.5, 0.25)),

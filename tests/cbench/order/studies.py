@@ -27,7 +27,7 @@ def analyze(path: Path, *options: str) -> tuple[dict[str, Any], int]:
     done = CliRunner().invoke(app, ["order", "analyze", str(path), "--json", *options])
     code = done.exit_code
     if isinstance(done.exception, QuietError):
-        assert str(done.exception) == f"{path}: nothing to compare: no test has results in both orders"
+        assert str(done.exception) == f"{path}: nothing to compare: no test has results in both orders; measure both"
         code = done.exception.exit_code
     assert code in (0, 1, 2), done.exception or done.output
     return json.loads(done.stdout), code

@@ -105,7 +105,7 @@ def test_designs_without_a_fixed_order_compare_hosts_at_one_level(tmp_path: Path
     ]
     result = analyzed(paths)
     assert result["verdict"][0].startswith("order matters: 1 of 4 tests depend on their position")
-    assert "5 hosts: values are compared after each host's values are scaled to one level" in result["verdict"]
+    assert "5 hosts: each host's values are aligned to one level before they are compared" in result["verdict"]
 
 
 def test_two_hosts_draw_different_orders_from_one_seed_and_the_same_ones_again(tmp_path: Path) -> None:
@@ -120,14 +120,14 @@ def test_two_hosts_draw_different_orders_from_one_seed_and_the_same_ones_again(t
 
 def test_a_store_given_twice_or_belonging_to_another_study_is_refused(tmp_path: Path) -> None:
     paths = stores(tmp_path)
-    with pytest.raises(UsageError, match="is the same study as"):
+    with pytest.raises(UsageError, match="the same store as"):
         analyzed([paths[0], paths[0]])
     other = stored(tmp_path / "other.db", 3, "interleaved", 15, on(1), host="node9")
     with pytest.raises(UsageError, match="has different tests than"):
         analyzed([paths[0], other])
     table = tmp_path / "table.csv"
     table.write_text("test,order,value\n")
-    with pytest.raises(UsageError, match="give several files only if all are stores"):
+    with pytest.raises(UsageError, match="not a store; several files must be the stores"):
         analyzed([paths[0], table])
 
 
@@ -156,6 +156,6 @@ def test_a_column_of_hosts_makes_strata_and_one_host_changes_nothing(tmp_path: P
 def test_the_published_definitions_pool_the_hosts_and_say_so(tmp_path: Path) -> None:
     result = analyzed(stores(tmp_path), as_published=True)
     assert "hosts" not in result
-    assert "beware: trials of 5 hosts are pooled, as OrderSage's tool does: node1, node2, node3" in "; ".join(
+    assert "beware: the trials of 5 hosts are pooled, as in OrderSage: node1, node2, node3" in "; ".join(
         result["verdict"]
     )

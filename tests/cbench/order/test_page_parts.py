@@ -54,7 +54,7 @@ def test_every_test_is_named_however_many_there_are(many: int) -> None:
     ("changes", "said"),
     [
         ({}, "after Bonferroni"),
-        ({}, "the line below it uses the chi-squared distribution"),
+        ({}, "the second line uses the chi-squared distribution"),
         ({"published": True}, "not corrected"),
         ({"published": True}, "by published ranks"),
         ({"published": True}, "at least one median lies inside"),
@@ -99,7 +99,7 @@ def test_failed_trials_are_counted() -> None:
     columns["value"][:4] = [None] * 4
     made = analysed(columns)[0]
     assert {"1 failed", "2 failed"} <= {small for _, small in cells(page.tests(made))}
-    assert "4 of 72 values; a failed trial counts as missing" in said(made)
+    assert "4 of 72 values; a failed trial excludes only itself" in said(made)
 
 
 def test_predecessors_are_listed_with_the_significant_pairs_only_if_there_are_any() -> None:
@@ -138,7 +138,7 @@ def test_nothing_is_reported_where_nothing_is_known() -> None:
     assert not made.across.pairs
     assert not page.predecessors(made).rows
     assert not page.first_trials(made).rows
-    assert "the data do not show the order of the runs" in said(made)
+    assert "the data do not show when each run took place" in said(made)
 
 
 def test_a_study_that_is_blocked_in_time_is_called_so() -> None:

@@ -178,7 +178,7 @@ def test_names_that_differ_only_in_their_ends_stay_whole(tmp_path: Path) -> None
         ("Success,1.5", "Success,[]", "line 3: result '[]' is not a number"),
         ("Success,1.5", 'Success,"[1, [2]]"', "line 3: result '[1, [2]]' is not a number"),
         ("Success,1.5", 'Success,"[1, 2"', "line 3: result '[1, 2' is not a number"),
-        (",fixed,", ",sorted,", "line 3: column order_type: 'sorted' is neither fixed nor random"),
+        (",fixed,", ",sorted,", "line 3: column order_type: 'sorted': must be fixed, random or williams"),
         (",1,1,fixed", ",1,first,fixed", "line 3: column order_number: 'first' is not a number"),
         (",1,1,fixed", ",1,-1,fixed", "line 3: column order_number: is not a whole number of at least 0"),
         ("hp065.utah,", "", "line 3: 11 columns, not 12"),
@@ -207,7 +207,7 @@ def test_a_success_without_its_number_counts_as_failed(tmp_path: Path, missing: 
 
 def test_results_with_different_counts_of_numbers_are_refused(tmp_path: Path) -> None:
     path = study(tmp_path / "a.csv", ("./a.sh",), 3, False, lambda _, run: "1.5" if run else '"[1.0, 2.0]"')
-    refused(path, "line 3: 1 numbers, where other results have 2")
+    refused(path, "line 3: 1 number; other results of this test have 2")
 
 
 def test_a_header_alone_has_no_trials(tmp_path: Path) -> None:
@@ -230,7 +230,7 @@ def test_a_duplicate_trial_is_refused_with_both_lines(tmp_path: Path) -> None:
     path = study(tmp_path / "a.csv", STREAM_NPB[:3], 6, False, measured)
     lines = path.read_text().splitlines()
     path.write_text("\n".join([*lines, lines[1]]))
-    refused(path, "line 38: column order_number: run, position, test and metric are as before in line 2")
+    refused(path, "line 38: column order_number: run, position, test and metric are the same as in line 2")
 
 
 @pytest.mark.parametrize("column", ["run_uuid", "order_type", "completion_status", "result", "test_command"])
@@ -238,9 +238,9 @@ def test_a_column_that_is_missing_is_named_as_this_format_has_it(tmp_path: Path,
     path = study(tmp_path / "a.csv", UFS[:2], 6, False, measured)
     head, rest = path.read_text().split("\n", 1)
     path.write_text(f"{head.replace(column, 'other')}\n{rest}")
-    refused(path, f"like OrderSage's own results, but without the column {column.replace('test_', 'exp_')}")
+    refused(path, f"looks like OrderSage's results, but has no column {column.replace('test_', 'exp_')}")
 
 
 def test_a_column_cannot_be_chosen(tmp_path: Path) -> None:
     path = study(tmp_path / "a.csv", UFS[:2], 6, False, measured)
-    refused(path, "--value result: chooses a table's column, and", "--value", "result")
+    refused(path, "--value result: selects a table's column, but", "--value", "result")

@@ -111,9 +111,12 @@ def test_the_page_has_both_tables_and_names_the_two_kinds_of_runs(tmp_path: Path
     said("report", stored(tmp_path / "s.db", '"both"'), "-o", page)
     text = page.read_text()
     assert "Carry-over in the suite&#39;s process" in text or "Carry-over in the suite's process" in text
-    assert "Each test in a process of its own and in one process for all." in text
+    assert (
+        "The medians of each test in a separate process (isolated) and in one process for all tests (in-process)."
+        in text
+    )
     assert "a.py::fill[&lt;x&gt;, 1]" in text
     assert "Isolated against in-process" in text
     assert "<x>" not in text
     said("report", stored(tmp_path / "t.db", "true"), "-o", page)
-    assert "Each test in a process of its own" not in page.read_text()
+    assert "The medians of each test in a separate process" not in page.read_text()

@@ -65,8 +65,8 @@ def test_the_verdict_comes_first_and_the_words_of_the_table_are_explained(termin
     assert found[0].startswith("order matters: 1 of 3 tests differ")
     text = "\n".join(found)
     assert "● significant in this column alone: p < 0.0167 (Bonferroni over the column)" in text
-    assert "case 1: these are apart; 2: they overlap with both medians inside the other's" in text
-    assert "p position, predecessor: within the random runs; p drift: over all runs." in text
+    assert "case 1: the intervals do not overlap; 2: they overlap, and each median is inside the other interval" in text
+    assert "p position, p predecessor: tests within the random runs; p drift: test over all runs in time." in text
 
 
 def test_columns_without_data_are_omitted(terminal: Any) -> None:
@@ -74,7 +74,7 @@ def test_columns_without_data_are_omitted(terminal: Any) -> None:
     found = terminal(analysed({key: columns[key] for key in PLAIN})[0], 80)
     text = "\n".join(found)
     assert not any(word in text for word in ("interval  ", "p position", "p drift"))
-    assert "no interval (-) at 95 % with fewer than 6 results in an order." in text
+    assert "-: an order with fewer than 6 results has no interval at 95 %." in text
     assert len(lines_with(found, "sort")) == 1
 
 
@@ -93,9 +93,9 @@ def test_of_many_tests_those_with_the_smallest_p_are_shown_and_the_others_counte
     ("changes", "said"),
     [
         ({}, "12 pairs of a fixed and a random run, by signed ranks"),
-        ({}, "with both medians inside"),
+        ({}, "each median is inside the other interval"),
         ({"published": True}, "p < 0.05, not corrected"),
-        ({"published": True}, "with a median inside"),
+        ({"published": True}, "a median is inside the other interval"),
         ({"published": True}, "98.33 % by published ranks"),
     ],
 )

@@ -72,8 +72,8 @@ def test_where_nothing_was_compared_it_ends_with_2_and_one_line(path: Path, line
     assert f"beware: {verdict.NOTHING}" not in made["verdict"]
     done = shown(path)
     assert isinstance(done.exception, UsageError)
-    assert str(done.exception) == f"{path}: nothing to compare: no test has results in both orders"
-    assert "no interval (-)" not in done.stdout or lines[0] == "a,random,1"
+    assert str(done.exception) == f"{path}: nothing to compare: no test has results in both orders; measure both"
+    assert "has no interval" not in done.stdout or lines[0] == "a,random,1"
 
 
 def test_a_page_without_results_is_written_and_ends_with_2(path: Path, tmp_path: Path) -> None:
@@ -90,7 +90,7 @@ def test_a_study_without_a_fixed_order_has_its_answer_from_position_and_predeces
     store = stored(tmp_path / "s.db", 3, design, 24, lambda test, place, _b, draw: 100 + draw.gauss(0, 1) + 9 * place)
     made, code = analyze(store)
     assert (code, made["design"]["warnings"]) == (1, [])
-    refused(store, "--value a: chooses a table's column, and", "--value", "a")
+    refused(store, "--value a: selects a table's column, but", "--value", "a")
 
 
 def test_fixed_trials_that_all_failed_are_not_a_design_without_a_fixed_order(path: Path) -> None:
@@ -165,7 +165,7 @@ def test_the_verdict_states_the_direction_in_words(path: Path, random: int, said
 def test_with_a_shift_the_required_runs_are_shown(path: Path) -> None:
     write(path, [*rows("a"), *rows("b")], PLAIN)
     n = analyze(path, "--delta", "5")[0]["tests"]["a"]["runs_needed"]
-    assert f"runs of each order to detect 5 %: a {n}, b {n}\n" in shown(path, "--delta", "5").stdout
+    assert f"runs of each order to detect a shift of 5 %: a {n}, b {n}\n" in shown(path, "--delta", "5").stdout
     assert "runs of each order" not in shown(path).stdout
     write(path, rows(*(f"t{number}" for number in range(12))), PLAIN)
     assert " and 2 more (all in --json)\n" in shown(path, "--delta", "5").stdout

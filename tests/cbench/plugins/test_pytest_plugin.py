@@ -82,5 +82,5 @@ def test_a_store_that_cannot_be_written_is_refused_in_one_line(
 @pytest.mark.slow
 def test_a_run_that_measures_no_benchmark_says_so(tmp_path: Path) -> None:
     done = run(tmp_path, "--cbench-store", "kept.db", "--benchmark-disable")
-    line = "--cbench-store kept.db: no benchmark was measured (--benchmark-disable), so it contains no trials"
+    line = "--cbench-store kept.db: no benchmark was measured (--benchmark-disable), so the file contains no trials"
     assert line in done.stdout.splitlines()

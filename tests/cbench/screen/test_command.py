@@ -19,7 +19,7 @@ from tests.cbench.screen.screens import table
 
 GOOD = "a,b,iteration,value\n"
 MANY = "name the factors with --factor, or responses with --value"
-TWICE = "a treatment appears only once per iteration, and this one has already appeared in line 2"
+TWICE = "a treatment may appear only once per iteration, but this one already appears in line 2"
 
 
 def cbench(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
@@ -29,7 +29,7 @@ def cbench(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", "empty"),
+        ("", "empty file; name a file with results"),
         (GOOD, "contains no trials"),
         ("a,b\n1,2\n", "no column value; it has a, b; name the response columns with --value"),
         ("iteration,value\n0,1\n", "no factor column; it has iteration, value"),
@@ -40,7 +40,7 @@ def cbench(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
         (GOOD + "0,0,0,1\n0,0,1\n", "line 3: 3 columns, not 4"),
         (GOOD + "0,0,0,1\n1,0,0,1\n0,0,0,2\n", "line 4: column iteration: " + TWICE),
         ("a,a,iteration,value\n", "column a appears twice"),
-        ("\0\x80\xff", "neither a store of cbench, a Parquet file nor UTF-8 text"),
+        ("\0\x80\xff", "not a store of cbench, a Parquet file or UTF-8 text"),
         (GOOD + "".join(f"{n},0,0,1\n" for n in range(60)), "column a: 60 levels: too many for a factor; " + MANY),
     ],
 )  # fmt: skip
@@ -57,7 +57,7 @@ def test_a_table_that_cannot_be_used_is_reported_with_its_line_and_column(tmp_pa
     [
         (Chosen(factors=("x",)), "{path}: --factor x: no column x; it has a, b, iteration, value"),
         (Chosen(values=("x",)), "{path}: --value x: no column x; it has a, b, iteration, value"),
-        (Chosen(factors=("value",)), "--factor value: is also a response"),
+        (Chosen(factors=("value",)), "--factor value: is also a response; omit it from --factor or --value"),
         (Chosen(hard=("x",)), "--hard x: not a factor; the factors are a, b"),
     ],
 )
@@ -138,7 +138,7 @@ def test_the_tables_begin_with_the_verdict(planted: Path) -> None:
     assert done.returncode == 1
     lines = done.stdout.splitlines()
     assert lines[0].startswith("effects that matter: ")
-    assert lines[1].startswith("taken for: factor: a, b, c; ")
+    assert lines[1].startswith("columns: factor: a, b, c; ")
     assert any(line.startswith("practical significance: wall: ") for line in lines)
     assert "wall: 200 values, 0 failed" in lines
     assert any("a=0 b=0 c=1" in line for line in lines)
@@ -205,4 +205,6 @@ def test_without_numpy_one_line_says_what_to_install(planted: Path) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 2
-    assert done.stderr == "cbench: error: cbench screen analyze needs numpy: pip install 'quiet-cbench[order]'\n"
+    assert (
+        done.stderr == "cbench: error: cbench screen analyze and report need numpy: pip install 'quiet-cbench[order]'\n"
+    )

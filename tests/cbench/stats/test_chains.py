@@ -84,7 +84,7 @@ def test_an_intermittent_neighbor_is_detected_and_its_trials_are_left_out(seed: 
 def test_a_permanent_neighbor_leaves_no_number(slowdown: float) -> None:
     found = headline_of(trials(Core(shared=lambda _now: True, slowdown=slowdown)))
     assert (found.value, found.interval) == (None, None)
-    assert "cannot tell: the core is shared all the time: the wide chains take 1.8 times as long" in found.how
+    assert "cannot tell: the core is shared all the time: parallel additions take 1.8 times as long" in found.how
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -48,3 +48,16 @@ def test_the_host_with_another_effect_has_the_smallest_p_and_two_hosts_have_none
     found = [1.0 if p is None else p for p in against_others(means)]
     assert found.index(min(found)) == 2
     assert against_others(means[:2]) == [None, None]
+
+
+@pytest.mark.parametrize(("unlike", "most"), [(0, 0.02), (1, 0.02), (2, 0.02)])
+def test_ordinary_hosts_are_not_accused_beside_unlike_ones(unlike: int, most: float) -> None:
+    """Five hosts with eight pairs each; the others must not be accused (Holm, at 1 %) more often than that."""
+    draw, studies, accused = np.random.default_rng(3), 1000, 0
+    for _ in range(studies):
+        values = draw.normal(0, 0.014, (5, 8))
+        values[:unlike] -= 0.08
+        found = [1.0 if p is None else p for p in against_others([mean_of(row) for row in values])]
+        adjusted = np.maximum.accumulate(np.sort(found) * np.arange(5, 0, -1))
+        accused += bool((adjusted[np.argsort(np.argsort(found))][unlike:] < 0.01).any())
+    assert accused / studies <= most

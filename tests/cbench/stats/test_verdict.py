@@ -41,7 +41,7 @@ def test_an_interrupted_trial_on_the_floor_is_not_a_difference() -> None:
 def test_unexplained_differences_are_reported_with_their_share_and_in_a_vm_with_the_suspect() -> None:
     trials = [CLEAN] * 6 + [ticked(120)] + [Trial(150, 1)] * 3
     assert said(trials, virtual=True) == (
-        "does not repeat to the tick, undisturbed trials span 50 (50.0000 %): 6 of 10 trials on the floor 100\n"
+        "does not repeat to the tick; undisturbed trials span 50 (50.0000 %): 6 of 10 trials on the floor 100\n"
         "4 differ, 1 interrupted (LOC 1), 3 unexplained (75 %; in a VM: likely the host)"
     )
     assert "host" not in said(trials)
@@ -57,7 +57,7 @@ def test_values_within_a_step_of_a_coarse_clock_repeat_to_the_step() -> None:
 
 def test_trials_do_not_repeat_if_no_two_agree() -> None:
     assert said([Trial(1, 1), Trial(5, 1), ticked(9)]) == (
-        "does not repeat: no two of 3 trials agree, they span 8 TSC ticks\n1 interrupted (LOC 1), 2 unexplained (67 %)"
+        "does not repeat: no two of 3 trials agree; they span 8 TSC ticks\n1 interrupted (LOC 1), 2 unexplained (67 %)"
     )
 
 

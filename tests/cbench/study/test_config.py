@@ -80,9 +80,9 @@ WRONG = [
     ("repetitions = 10", 'repetitions = 10\ncpus = "2"', "s.toml:4: study.cpus: needs a profile"),
     ("repetitions = 10", "repetitions = 10\nrepeat = 1", "s.toml:4: study.repeat: unknown; valid here: "),
     ('name = "b"', 'name = "a"', "s.toml:10: test[2].name: 'a' appears twice"),
-    ('name = "b"', 'name = "a:b"', "s.toml:10: test[2].name: 'a:b': write a name without colons"),
+    ('name = "b"', 'name = "a:b"', "s.toml:10: test[2].name: 'a:b': must be a nonempty name without colons"),
     ("n = 1000", "n = 1.5", "s.toml:12: test[2].params.n: must be a whole number"),
-    ("([0-9.]+)", "[0-9.]+", "s.toml:19: test[3].metric[1].read: 'lat=[0-9.]+': put the number into one group"),
+    ("([0-9.]+)", "[0-9.]+", "s.toml:19: test[3].metric[1].read: 'lat=[0-9.]+': must have exactly one group"),
     ("([0-9.]+)", "([0-9.]+", "s.toml:19: test[3].metric[1].read: 'lat=([0-9.]+' is not a regular expression"),
     ('"json:a.b"', '"json"', "s.toml:22: test[3].metric[2].read: 'json': must be one of last-float"),
     ('"higher"', '"more"', "s.toml:23: test[3].metric[2].better: 'more': must be one of higher, lower"),
@@ -99,7 +99,7 @@ WRONG = [
     ("repetitions = 10", "repetitions = 10\ntimeout = 0", "s.toml:4: study.timeout: 0: must be from 0.1 to 604800"),
     ("repetitions = 10", "repetitions = 10\nsetup = [1]", "s.toml:4: study.setup: 1 is not a string"),
     ("repetitions = 10", 'repetitions = 10\nsetup = ["a\\u0000b"]', "s.toml:4: study.setup: contains a null character"),
-    ("repetitions = 10", "repetitions = 10\nteardown = 1", "s.toml:4: study.teardown: 1: must be a list or a text"),
+    ("repetitions = 10", "repetitions = 10\nteardown = 1", "s.toml:4: study.teardown: 1: must be a list or a string"),
     (
         "repetitions = 10",
         "repetitions = 10\nfailures = 'all'",
@@ -113,8 +113,8 @@ WRONG = [
     ("repetitions = 10", 'repetitions = 10\nname = "a\\u0000b"', "s.toml:4: study.name: "),
     ("[study]", "study = 1", "s.toml:2: study: 1: must be a table"),
     ('name = "a"', "", "s.toml:5: test[1].name: is missing"),
-    ('name = "a"', "name = 1", "s.toml:6: test[1].name: 1: must be a text"),
-    ('name = "a"', 'name = ""', "s.toml:6: test[1].name: '': write a name without colons"),
+    ('name = "a"', "name = 1", "s.toml:6: test[1].name: 1: must be a string"),
+    ('name = "a"', 'name = ""', "s.toml:6: test[1].name: '': must be a nonempty name without colons"),
     ('command = "echo 1"', 'command = " "', "s.toml:7: test[1].command: is empty"),
     ('command = "echo 1"', 'command = ""', "s.toml:7: test[1].command: is empty"),
     ('workload = "hash"', 'workload = ""', "s.toml:11: test[2].workload: is empty"),
@@ -137,7 +137,11 @@ WRONG = [
         "s.toml:17: test[3].directory: /tmp/none: no such dir",
     ),
     *(
-        ("[[test]]", f"[environment]\n{name} = 'x'\n[[test]]", f"s.toml:6: environment.{name}: not here: cbench sets")
+        (
+            "[[test]]",
+            f"[environment]\n{name} = 'x'\n[[test]]",
+            f"s.toml:6: environment.{name}: cannot be set here: cbench sets",
+        )
         for name in ("CBENCH_RUN", "CBENCH_POSITION", "CBENCH_TEST", "CBENCH_TRIAL", "CBENCH_PADDING")
     ),
     ('command = "echo 1"', 'command = "x"\nworkload = "hash"', "s.toml:7: test[1].command: a test is either"),
@@ -159,17 +163,25 @@ WRONG = [
         "s.toml:11: test[2].workload: unknown workload 'hsh': use ",
     ),
     ('workload = "hash"', 'workload = "none.c:f"', "s.toml:11: test[2].workload: /tmp/none.c: no such file"),
-    ('workload = "hash"', 'workload = "hash"\nread = "wall"', "s.toml:12: test[2].read: 'wall': must be one of value"),
+    (
+        'workload = "hash"',
+        'workload = "hash"\nread = "wall"',
+        "s.toml:12: test[2].read: 'wall': must be 'value' for a workload",
+    ),
     (
         'workload = "hash"',
         'workload = "hash"\ndirectory = "x"',
         "s.toml:12: test[2].directory: applies only to commands",
     ),
-    ("{ n = 1000 }", "{ m = 1 }", "s.toml:12: test[2].params: m: unknown; hash: takes n"),
+    ("{ n = 1000 }", "{ m = 1 }", "s.toml:12: test[2].params: m: unknown; hash takes n"),
     ("{ n = 1000 }", "{ n = -1 }", "s.toml:12: test[2].params: n=-1: hash takes n"),
     ("{ n = 1000 }", "3", "s.toml:12: test[2].params: 3: must be a table"),
-    ('command = "x"', 'command = "x"\nread = "wall"', "s.toml:17: test[3].read: belongs in each [[test.metric]]"),
-    ('name = "rate"', 'name = "a:b"', "s.toml:21: test[3].metric[2].name: 'a:b': write a name without colons"),
+    ('command = "x"', 'command = "x"\nread = "wall"', "s.toml:17: test[3].read: write it in each [[test.metric]]"),
+    (
+        'name = "rate"',
+        'name = "a:b"',
+        "s.toml:21: test[3].metric[2].name: 'a:b': must be a nonempty name without colons",
+    ),
     ('name = "rate"', 'nam = "rate"', "s.toml:20: test[3].metric[2].name: is missing"),
     ('better = "higher"', "betr = 1", "s.toml:23: test[3].metric[2].betr: unknown; valid here: name, read, unit"),
     (
@@ -184,7 +196,7 @@ WRONG = [
         "repetitions = 10\n[reset]\nsettle = -1",
         "s.toml:5: reset.settle: -1: must be from 0 to 86400",
     ),
-    ("repetitions = 10", "repetitions = 10\n[environment]\nA = 1", "s.toml:5: environment.A: must be a text"),
+    ("repetitions = 10", "repetitions = 10\n[environment]\nA = 1", "s.toml:5: environment.A: must be a string"),
 ]
 
 
@@ -196,7 +208,7 @@ def test_an_error_is_one_line_with_the_files_line_and_the_key(old: str, new: str
 def test_a_malformed_test_table_is_reported_with_the_correct_form() -> None:
     assert said("test = [1]\n[study]\nrepetitions = 1\n") == "s.toml:1: test: 1: write it as a table, [[test]]"
     assert said("[study]\nrepetitions = 1\n[test]\nname = 'a'\n") == (
-        "s.toml:3: test: there may be several: write [[test]]"
+        "s.toml:3: test: is a single table: write [[test]], because there may be several"
     )
 
 
@@ -246,9 +258,9 @@ def test_lines_are_found_in_quotes_in_arrays_and_not_within_long_texts() -> None
     ("line", "words"),
     [
         ('Q = "a\\u0000b"', "s.toml:6: environment.Q: contains a null character"),
-        ('"A=B" = "x"', "s.toml:5: environment: 'A=B' is not the name of a variable"),
-        ('"" = "x"', "s.toml:5: environment: '' is not the name of a variable"),
-        ('"A\\u0000" = "x"', "s.toml:5: environment: 'A\\x00' is not the name of a variable"),
+        ('"A=B" = "x"', "s.toml:5: environment: 'A=B' is not the name of an environment variable"),
+        ('"" = "x"', "s.toml:5: environment: '' is not the name of an environment variable"),
+        ('"A\\u0000" = "x"', "s.toml:5: environment: 'A\\x00' is not the name of an environment variable"),
     ],
 )
 def test_an_impossible_variable_is_reported(line: str, words: str) -> None:
@@ -264,7 +276,7 @@ def test_an_environment_variable_over_the_kernels_size_limit_is_rejected() -> No
     subprocess.run(["/bin/true"], env={"Q": value}, check=True)
     with pytest.raises(OSError, match="Argument list too long"):
         subprocess.run(["/bin/true"], env={"Q": f"{value}x"}, check=False)
-    assert f"s.toml:6: environment.Q: {MOST_BYTES + 1:,} bytes with its name: no process can" in said(text(most + 1))
+    assert f"s.toml:6: environment.Q: {MOST_BYTES + 1:,} bytes with its name: the kernel allows" in said(text(most + 1))
     assert parse(text(most + 1), "s.toml", "/tmp", check=False).environment  # another host's store is still read
 
 

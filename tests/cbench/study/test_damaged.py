@@ -66,7 +66,7 @@ def test_a_trial_of_no_run_is_damage(command: str, tmp_path: Path) -> None:
 
 def test_a_study_whose_file_has_other_tests_is_not_resumed(tmp_path: Path) -> None:
     data = damaged(tmp_path, 'UPDATE study SET tests = \'["a", "c"]\'')
-    with pytest.raises(QuietError, match=r"s[.]db: damaged: its study has other tests"):
+    with pytest.raises(QuietError, match=r"s[.]db: damaged: the tests in its study file differ"):
         lifecycle.ResumeStudy(data)
 
 

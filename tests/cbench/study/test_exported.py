@@ -89,7 +89,9 @@ def test_options_that_do_not_apply_to_studies_are_reported_in_one_line(data: Pat
     with pytest.raises(UsageError) as caught:
         export(ExportOptions(str(data), "pyperf", None))
     assert str(caught.value) == f"{data}: {wrong['pyperf']}"
-    with pytest.raises(UsageError, match=r"^--clean-only: a study's trials are not marked clean or polluted; omit it$"):
+    with pytest.raises(
+        UsageError, match=r"^--clean-only: a study's trials are not marked clean or polluted; omit the option$"
+    ):
         export(ExportOptions(str(data), "csv", None, clean_only=True))
     with pytest.raises(UsageError) as caught:
         load(str(data))

@@ -47,7 +47,7 @@ def test_a_signal_ends_the_trial_and_the_message_says_how_to_resume(
     process.send_signal(number)
     said = process.communicate(timeout=300)[1]
     assert process.returncode == code
-    assert "what has finished is kept; resume with: cbench order resume " in said
+    assert "finished trials are kept; resume with: cbench order resume " in said
     assert len(said.splitlines()) == 1
     assert not any(map(alive, found))
     assert (tmp_path / "steps").read_text() == "down\n"
@@ -66,7 +66,7 @@ def test_a_trial_that_outlived_its_runner_is_ended_before_the_study_resumes(tmp_
     done = order("resume", "s.db", folder=tmp_path)
     assert done.returncode == 0, done.stderr
     assert re.search(
-        r"^cbench: \d+ processes of an interrupted trial were still running and have been ended$",
+        r"^cbench: killed \d+ leftover process(es)? of an interrupted trial$",
         done.stderr,
         re.MULTILINE,
     )
@@ -84,7 +84,9 @@ def test_a_study_is_run_by_one_process_at_a_time(tmp_path: Path) -> None:
     for command in (("resume", "s.db"), ("run", "s.toml")):
         done = order(*command, folder=tmp_path)
         assert (done.returncode, done.stdout) == (3, "")
-        assert done.stderr == "cbench: error: s.db: another process is running this study (cbench order status s.db)\n"
+        assert (
+            done.stderr == "cbench: error: s.db: another process is running this study; see: cbench order status s.db\n"
+        )
     status = order("status", "s.db", folder=tmp_path)
     assert status.returncode == 0
     assert "1 of 4 trials, 0 of 2 runs" in status.stdout
@@ -129,7 +131,7 @@ def test_a_full_disk_stops_the_study_and_keeps_what_was_stored(tmp_path: Path) -
     assert done.returncode == 2
     assert re.fullmatch(
         r"cbench: error: s\.db: cannot be written to \(disk, quota or file size limit\?\) \[SQLITE_IOERR_WRITE\]; "
-        r"what has finished is kept; resume with: cbench order resume s\.db\n",
+        r"finished trials are kept; resume with: cbench order resume s\.db\n",
         done.stderr,
     )
     kept = rows(tmp_path / "s.db")
@@ -148,7 +150,7 @@ def test_a_study_resumes_unchanged_if_its_file_is_deleted_or_changed(tmp_path: P
     (tmp_path / "ready").unlink()
     done = order("resume", "s.db", folder=tmp_path)
     assert done.returncode == -signal.SIGKILL
-    assert f"{path} has changed since: this resumes the study with its original file" in done.stderr
+    assert f"{path} has changed: the study resumes with the original file" in done.stderr
     path.unlink()
     done = order("resume", "s.db", folder=tmp_path)
     assert (done.returncode, "changed" in done.stderr) == (0, False)
@@ -163,7 +165,7 @@ def test_a_store_that_was_cut_short_during_its_creation_is_created_again(tmp_pat
     (tmp_path / "s.db").touch()
     done = order("resume", "s.db", folder=tmp_path)
     assert done.returncode == 2
-    assert "s.db: it contains no study; `cbench order run STUDY.toml -o FILE` starts one" in done.stderr
+    assert "s.db: contains no study; `cbench order run STUDY.toml -o FILE` starts one" in done.stderr
     assert order("run", "s.toml", folder=tmp_path).returncode == 0
     done = order("run", "s.toml", folder=tmp_path)
     assert done.returncode == 2

@@ -194,7 +194,7 @@ def test_a_folder_that_was_not_made_by_the_study_is_left_alone(tmp_path: Path) -
     (tmp_path / "mine").write_text("kept")
     done = program(tmp_path, "file-system/files.py", "reset", SCRATCH=str(tmp_path))
     assert (done.returncode, done.stderr.count("\n")) == (1, 1)
-    assert "belongs to another user: name an empty or a new directory by SCRATCH" in done.stderr
+    assert "is not empty and was not created by this study: set SCRATCH to a new or an empty directory" in done.stderr
     assert (tmp_path / "mine").read_text() == "kept"
 
 

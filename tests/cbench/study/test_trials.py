@@ -77,7 +77,7 @@ def test_a_study_whose_every_trial_failed_is_an_error_with_the_first_reason(tmp_
     fails = {"a": "exit $((CBENCH_RUN + 3))", "b": "echo 1,5"}
     written(tmp_path, study(fails, "repetitions = 2"))
     done = order("run", "s.toml", folder=tmp_path)
-    last = "cbench: error: s.db: every trial failed, nothing was measured: a: exited with 3"
+    last = "cbench: error: s.db: every trial failed, so nothing was measured: a: exited with 3"
     assert (done.returncode, done.stderr.splitlines()[-1]) == (2, last)
     assert len(rows(tmp_path / "s.db")) == 8
     written(tmp_path, study({**fails, "c": "echo 1"}, "repetitions = 2"))
@@ -100,7 +100,7 @@ def test_numbers_keep_their_text_and_output_is_bounded(tmp_path: Path) -> None:
 def test_output_that_is_not_kept_whole_is_reported_once_for_each_test(tmp_path: Path) -> None:
     written(tmp_path, study({"wide": f"head -c {MOST_OUTPUT} /dev/zero >&2; echo 9 >&2; echo 1", "not": "echo 2"}))
     done = order("run", "s.toml", folder=tmp_path)
-    assert done.stderr.count("wide: prints too much: only the last 1 MiB of each stream are kept\n") == 1
+    assert done.stderr.count("wide: prints too much: only the last 1 MiB of each stream is kept\n") == 1
     assert "not: prints" not in done.stderr
 
 

@@ -72,7 +72,7 @@ def test_an_error_names_its_file_and_row(tmp_path: Path) -> None:
     order = table.column("order").to_pylist()
     order[60] = "alphabetical"
     parts = split(table.set_column(1, "order", pa.array(order)), tmp_path / "parts", [50, 100])
-    with pytest.raises(UsageError, match=r"part-1.parquet: row 11: column order: 'alphabetical' is neither"):
+    with pytest.raises(UsageError, match=r"part-1.parquet: row 11: column order: 'alphabetical': must be fixed"):
         analyze(*parts)
 
 
@@ -92,10 +92,10 @@ def test_files_with_different_columns_are_rejected(tmp_path: Path) -> None:
 
 def test_a_file_that_is_given_twice_is_rejected(tmp_path: Path) -> None:
     parts = split(study(), tmp_path / "parts", [100])
-    with pytest.raises(UsageError, match=r"part-0.parquet: is given twice"):
+    with pytest.raises(UsageError, match=r"part-0.parquet: is given twice; give each file once"):
         analyze(tmp_path / "parts", parts[0])
 
 
 def test_a_folder_without_parquet_files_is_rejected(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="no Parquet files are in it"):
+    with pytest.raises(UsageError, match="is a directory without Parquet files"):
         analyze(tmp_path)

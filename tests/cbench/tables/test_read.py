@@ -128,7 +128,7 @@ WRONG = [
     ('a,fixed,2,0,"1,5"', "line 6: column value: '1,5' is not a number"),
     ("a,fixed,2,0,inf", "line 6: column value: is infinite"),
     ("a,fixed,2,0,-1e999", "line 6: column value: is infinite"),
-    ("a,Fixed,2,0,1", "line 6: column order: 'Fixed' is neither fixed nor random"),
+    ("a,Fixed,2,0,1", "line 6: column order: 'Fixed': must be fixed, random or williams"),
     ("a,,2,0,1", "line 6: column order: is empty"),
     (",fixed,2,0,1", "line 6: column test: is empty"),
     ("a,fixed,,0,1", "line 6: column run: is empty"),
@@ -154,7 +154,7 @@ def test_a_wrong_row_is_named_by_its_line(path: Path, row: str, message: str) ->
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"", "study.csv: empty"),
+        (b"", "study.csv: empty file"),
         (b"\n", "no column test, order, value; it has none"),
         (b"test,order,run,position,value\n", "study.csv: contains no trials"),
         (b"test,order,value\n\n\n", "study.csv: contains no trials"),
@@ -167,7 +167,7 @@ def test_a_wrong_row_is_named_by_its_line(path: Path, row: str, message: str) ->
         (b"test,order,value,test\na,fixed,1,b\n", "column test appears twice"),
         (b"test,order,value,run,run\na,fixed,1,1,1\n", "column run appears twice"),
         (b"test,order,value\n" + b"a,fixed,1\n" * 9999 + b"\xff\xfe,fixed,1\n", "or later: not UTF-8 text"),
-        (b"\xff\xfet\x00e\x00", "neither a store of cbench, a Parquet file nor UTF-8 text"),
+        (b"\xff\xfet\x00e\x00", "not a store of cbench, a Parquet file or UTF-8 text"),
         (b"\x1f\x8b\x08\x00\x00\xfe", "damaged gzip file"),
         (
             b"PAR1 is how a Parquet file begins",
@@ -182,9 +182,9 @@ def test_a_wrong_file_is_reported_in_one_line(path: Path, content: bytes, messag
 
 @pytest.mark.usefixtures("way")
 def test_a_duplicate_row_is_named_with_both_lines(path: Path) -> None:
-    said = "line 7: column position: run, position, test and metric are as before in line 4"
+    said = "line 7: column position: run, position, test and metric are the same as in line 4"
     refused(write(path, [*ROWS, "", ROWS[2]]), said)
-    refused(write(path, [f"{ROWS[2]},{metric}" for metric in "mnm"], f"{HEAD},metric"), "as before in line 2")
+    refused(write(path, [f"{ROWS[2]},{metric}" for metric in "mnm"], f"{HEAD},metric"), "are the same as in line 2")
     wide = "test,order,run,position,speed,size"
     refused(write(path, [f"{ROWS[2]},1", f"{ROWS[2]},2"], wide), "line 3: column position", "--value", "speed")
     rows = [row.split(",")[:2] + row.split(",")[4:] for row in (*ROWS, ROWS[2])]  # without run and position
@@ -194,13 +194,15 @@ def test_a_duplicate_row_is_named_with_both_lines(path: Path) -> None:
 def test_a_duplicate_row_is_found_where_run_and_position_are_sparse(path: Path) -> None:
     rows = [f"a,fixed,{run},{run * 1000},1" for run in range(9)]
     assert len(read(write(path, rows))[0].value) == 9
-    refused(write(path, [*rows, rows[4]]), "line 11: column position: run, position, test and metric are as before in")
+    refused(
+        write(path, [*rows, rows[4]]), "line 11: column position: run, position, test and metric are the same as in"
+    )
 
 
 def test_a_missing_file_and_a_folder_are_reported(tmp_path: Path) -> None:
     refused(tmp_path / "none.csv", "none.csv: no such file")
     refused(tmp_path / "none.parquet", "none.parquet: no such file")
-    refused(tmp_path, "is a directory, not a file")
+    refused(tmp_path, "is a directory without Parquet files; name a file")
 
 
 @pytest.mark.usefixtures("way")
@@ -292,14 +294,14 @@ def test_in_parquet_null_and_nan_are_missing(tmp_path: Path) -> None:
     [
         ({"value": ["1", "2", "fast", "3"]}, "row 3: column value: 'fast' is not a number"),
         ({"value": [1.0, 2.0, float("inf"), 3.0]}, "row 3: column value: is infinite"),
-        ({"value": [[1.0], [2.0], [3.0], [4.0]]}, "column value: has neither names nor numbers"),
-        ({"value": pa.array([1, 2, 3, 4], pa.timestamp("s"))}, "column value: has no numbers"),
+        ({"value": [[1.0], [2.0], [3.0], [4.0]]}, "column value: contains neither names nor numbers"),
+        ({"value": pa.array([1, 2, 3, 4], pa.timestamp("s"))}, "column value: contains no numbers"),
         ({"test": ["a", None, "b", "b"]}, "row 2: column test: is empty"),
-        ({"order": [0, 0, 1, 1]}, "row 1: column order: '0' is neither fixed nor random"),
-        ({"order": [True, False, True, True]}, "row 1: column order: 'true' is neither fixed nor random"),
+        ({"order": [0, 0, 1, 1]}, "row 1: column order: '0': must be fixed, random or williams"),
+        ({"order": [True, False, True, True]}, "row 1: column order: 'true': must be fixed, random or williams"),
         ({"run": [0, None, 1, 1]}, "row 2: column run: is empty"),
         ({"position": [0, None, 1, 1]}, "row 2: column position: is not a whole number of at least 0"),
-        ({"test": [{"a": 1}] * 4}, "column test: has neither names nor numbers"),
+        ({"test": [{"a": 1}] * 4}, "column test: contains neither names nor numbers"),
     ],
 )
 def test_a_wrong_column_is_named_with_its_row(tmp_path: Path, change: Columns, message: str) -> None:
@@ -310,7 +312,7 @@ def test_a_wrong_column_is_named_with_its_row(tmp_path: Path, change: Columns, m
 def test_a_duplicate_row_in_parquet_is_reported(tmp_path: Path) -> None:
     twice = {name: [*each, each[1]] for name, each in columns().items()}
     pq.write_table(pa.table(twice), tmp_path / "a.parquet")
-    refused(tmp_path / "a.parquet", "row 5: column position: run, position, test and metric are as before in row 2")
+    refused(tmp_path / "a.parquet", "row 5: column position: run, position, test and metric are the same as in row 2")
 
 
 def test_a_damaged_or_foreign_parquet_file_is_reported_in_one_line(tmp_path: Path) -> None:
@@ -318,7 +320,7 @@ def test_a_damaged_or_foreign_parquet_file_is_reported_in_one_line(tmp_path: Pat
     path.write_text("test,order,value\na,fixed,1\n")
     refused(path, "a.parquet: not a Parquet file, or a damaged one")
     path.write_bytes(b"")
-    refused(path, "a.parquet: empty")
+    refused(path, "a.parquet: empty file")
     pq.write_table(pa.table(columns()), path)
     whole = path.read_bytes()
     path.write_bytes(whole[: len(whole) // 2])

@@ -84,7 +84,7 @@ def test_an_unbounded_ratio_has_no_interval() -> None:
 
 
 def test_values_that_cannot_be_compared_say_why() -> None:
-    assert agreement([1], [2], paired=True).why == "2 values of each are needed, but there are 1 and 1"
+    assert agreement([1], [2], paired=True).why == "2 values of each metric are needed, but there are 1 and 1"
     assert agreement([1, 2], [2, float("nan")], paired=False).why == "1 of 2 values are not finite numbers"
     assert agreement([1, 2], [1e200, -1e200], paired=False).why == "the values are too large to be squared"
     with pytest.raises(ValueError, match="pairs are needed, but there are 2 and 3"):

@@ -135,7 +135,7 @@ def test_a_clock_that_is_slow_is_at_fault() -> None:
 
 def test_an_etalon_that_is_steadier_than_work_shows_that_the_work_varies() -> None:
     line = next(line for line in validation()["verdict"] if line.startswith("The etalon varies by 0.00"))
-    assert line.endswith("it is the work that varies, not the clocks.")
+    assert line.endswith("the work itself varies, and not the clocks.")
     assert "aliquot by " in line
 
 

@@ -69,7 +69,7 @@ def test_an_interrupted_validation_resumes_at_the_next_trial(tmp_path: Path) -> 
         assert running.stderr is not None
         said = running.stderr.read()
     assert running.returncode == 130
-    assert "interrupted; what has finished is kept; resume with: cbench screen validate -o validate.db\n" in said
+    assert "interrupted; finished trials are kept; resume with: cbench screen validate -o validate.db\n" in said
     before = trials(tmp_path / "validate.db")
     assert 0 < len(before) < 6
     so_far = json.loads(validate("--no-run", "--json", folder=tmp_path).stdout)

@@ -108,11 +108,14 @@ def test_a_process_that_fails_is_an_error(monkeypatch: pytest.MonkeyPatch) -> No
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
-        ([], "missing program number: 0 to 4, or aliquot, competing, perfect, copy, etalon"),
-        (["5"], "'5': 0 to 4, or aliquot, competing, perfect, copy, etalon"),
+        ([], "the program is missing: use 0 to 4, or aliquot, competing, perfect, copy, etalon"),
+        (["5"], "'5': unknown program; use 0 to 4, or aliquot, competing, perfect, copy, etalon"),
         (["0", "times=0"], "times=0: must be from 1 to 1,000,000"),
         (["0", "n=3"], "n: unknown; aliquot takes times, start"),
-        (["1"], "load= is missing: the socket of `python -m cbench.workloads.competing begin SOCKET`"),
+        (
+            ["1"],
+            "load= is missing: write load=SOCKET, the socket of `python -m cbench.workloads.competing begin SOCKET`",
+        ),
         (["1", "load=no"], "no: No such file or directory; start it: python -m cbench.workloads.competing begin no"),
         (
             ["2", "exponent=11"],

@@ -78,12 +78,12 @@ def test_the_untimed_call_before_a_trial_does_no_more_work_than_the_trial(worklo
         ("chase", "size=4", "--param size=4: chase takes size (buffer in bytes) from 16 to"),
         ("chase", "stride=1048576", "chase: size=262,144 has no room for one link every 1,048,576 bytes"),
         ("branch", "pattern=4", "--param pattern=4: branch takes pattern (0 always taken, 1 alternating"),
-        ("branch", "period=0", "--param period=0: branch takes period (of pattern 2) from 1 to"),
+        ("branch", "period=0", "--param period=0: branch takes period (period of pattern 2) from 1 to"),
         ("triad", "size=504", "--param size=504: triad takes size (bytes of each of the three arrays) from 512 to"),
         ("fault", "n=262145", "--param n=262145: fault takes n (pages) from 1 to 262,144"),
         ("aliquot", "start=0", "--param start=0: aliquot takes start (first term) from 1 to"),
         ("etalon", "n=0", "--param n=0: etalon takes n (milliseconds) from 1 to 1,000,000"),
-        ("hash", "stride=128", "--param stride: unknown; hash: takes n"),
+        ("hash", "stride=128", "--param stride: unknown; hash takes n"),
     ],
 )
 def test_an_invalid_parameter_is_one_clear_line(name: str, setting: str, line: str) -> None:
@@ -103,7 +103,7 @@ def test_a_parameter_of_one_workload_leaves_the_others_alone() -> None:
 def test_three_arrays_that_do_not_fit_are_refused_though_one_would() -> None:
     third = psutil.virtual_memory().available * 2 // 5
     check_memory(registry.find("memory"), {"n": 1, "size": third})
-    with pytest.raises(UsageError, match="triad would need more than 80%"):
+    with pytest.raises(UsageError, match="triad would need more than 80 % "):
         check_memory(registry.find("triad"), {"n": 1, "size": third})
 
 

@@ -56,6 +56,6 @@ def test_each_batch_has_its_level_and_its_own_boot(machine: Machine) -> None:
 
 def test_read_back_values_are_stored_and_only_the_first_iteration_of_a_batch_is_reset(machine: Machine) -> None:
     runs = store(machine)["runs"]
-    assert [run[2]["levels"]["confirmed"] for run in runs[::2]] == [{"tick": WORD}, {"tick": "none of the words"}]
+    assert [run[2]["levels"]["confirmed"] for run in runs[::2]] == [{"tick": WORD}, {"tick": "none of the parameters"}]
     assert [bool(run[1]) for run in runs] == [True, False, True, False]
     assert all(run[1]["boot_id"] != run[1]["boot_id_before"] for run in runs[::2])

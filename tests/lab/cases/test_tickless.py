@@ -57,7 +57,7 @@ def test_the_fair_server_of_the_isolated_cpus_alone_is_switched_off_or_the_refus
     assert found["apply"]["code"] == 0, found["apply"]
     runtimes = {state: [found[state][SERVER.format(cpu)] for cpu in range(4)] for state in ("found", "applied")}
     assert "0" not in runtimes["found"]
-    if "deadline bandwidth forbids it" in found["apply"]["out"]:
+    if "the kernel's admission control for deadline tasks rejects this" in found["apply"]["out"]:
         assert runtimes["applied"] == runtimes["found"]
     else:
         assert runtimes["applied"] == [*runtimes["found"][:2], "0", "0"], found["apply"]["out"]

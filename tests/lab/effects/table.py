@@ -78,7 +78,7 @@ def markdown(effects: Sequence[Effect]) -> str:
 
 
 def remaining(reports: Mapping[str, Mapping[str, Any]]) -> str:
-    lines = ["| machine | with all of its knobs, a second |", "| --- | --- |"]
+    lines = ["| machine | events per second with all knobs of the machine |", "| --- | --- |"]
     for machine, report in reports.items():
         causes = "; ".join(f"{cause} {rate(per_s)}" for cause, per_s in left(report)) or "nothing"
         lines.append(f"| {machine} | {causes} |")
@@ -94,7 +94,7 @@ def replaced(page: str, reports: Mapping[str, Mapping[str, Any]], effects: Seque
         f"| machine | Linux | seen from |\n| --- | --- | ---: |\n{rows}",
         "## Effects",
         markdown(effects).rstrip(),
-        "## What cannot be removed",
+        "## Remaining interruptions",
         remaining(reports),
     )
     return f"{before}{BEGIN}\n" + "\n\n".join(parts) + f"\n{END}{after}"

@@ -108,7 +108,7 @@ def test_a_remove_whose_command_fails_still_restores_files_that_no_other_program
 def test_if_it_cannot_restore_the_record_is_kept_for_the_next_attempt(debian: Path, bench: Profile) -> None:
     apply(Alive(debian), bench, None)
     (debian / CONFIG).write_text("menuentry 'other' { linux isolcpus=2-3 }\n")
-    with pytest.raises(Incomplete, match="fix it, then run `quiet boot remove`"):
+    with pytest.raises(Incomplete, match="correct this, then run `quiet boot remove`"):
         remove(Alive(debian, broken=("update-grub",)))
     assert load_record(Alive(debian))
     remove(Alive(debian))

@@ -169,7 +169,7 @@ def test_one_of_several_boot_loaders_can_be_named(quiet: Quiet, tmp_path: Path) 
     ("files", "said"),
     [
         ({}, "no supported boot loader"),
-        ({".dockerenv": ""}, "this is a container"),
+        ({".dockerenv": ""}, "a container uses the kernel and the command line of its host"),
         ({"proc/version": "Linux version 5.15 (Microsoft@Microsoft.com)"}, "WSL has no boot loader;"),
     ],
 )

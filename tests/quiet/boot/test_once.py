@@ -94,7 +94,7 @@ def test_an_image_of_another_release_is_not_the_running_one(quiet: Quiet, tmp_pa
     tree = grow("arch", tmp_path)
     (tree / "boot/vmlinuz-linux").write_bytes(image("6.13.1-arch1-1"))
     done = quiet("boot", "once", "--root", tree)
-    assert (done.code, "(/boot/vmlinuz-linux is 6.13.1-arch1-1); give it with" in done.err) == (3, True)
+    assert (done.code, "(/boot/vmlinuz-linux is the image of 6.13.1-arch1-1); give it with" in done.err) == (3, True)
     (tree / "boot/vmlinuz-linux").write_bytes(image("6.12.4-arch1-1"))
     assert quiet("boot", "once", "--root", tree, "--json").json["kernel"] == "/boot/vmlinuz-linux"
 
@@ -164,11 +164,11 @@ def test_a_kernel_that_already_has_all_words_is_not_started_again(quiet: Quiet, 
         ({"boot/initrd.img-6.1.0-21-amd64": None}, "root=UUID=0b0b needs one; give it with --initrd FILE"),
         (
             {"proc/sys/kernel/osrelease": None},
-            "the name of the running kernel is unknown here; give its image with",
+            "the release of the running kernel is unknown here; give its image with",
         ),
         (
             {"boot/initrd.img-6.1.0-21-amd64": None, "proc/cmdline": "initrd=/ram.img root=/dev/vda"},
-            "and the running kernel was booted with initrd=/ram.img; give --initrd FILE, or '' for none",
+            "the running kernel was booted with initrd=/ram.img; give --initrd FILE, or --initrd '' for none",
         ),
         ({"proc/cmdline": "root=/dev/vda " + "x" * 2000}, "longer than the 2047 bytes"),
     ],

@@ -71,7 +71,7 @@ def test_strict_wants_all_that_bench_wants() -> None:
     [
         (
             '["nohz_full={isolatd}"]',
-            "'nohz_full={isolatd}': the known placeholders are {isolated}, {housekeeping}, {domain}",
+            "'nohz_full={isolatd}': unknown placeholder; the known placeholders are {isolated}, {housekeeping}, {do",
         ),
         ('["a b"]', "'a b' is not a valid kernel parameter"),
         ('["x=$(reboot)"]', "is not a valid kernel parameter"),

@@ -78,7 +78,9 @@ def test_status_reports_the_hosts_capabilities(quiet: Quiet, tmp_path: Path) -> 
 def test_a_quiet_host_is_reported_as_quiet(quiet: Quiet, tmp_path: Path) -> None:
     root = plant(tmp_path, machine(cpus=4, cgroup=0))
     assert "no change: every setting already has the profile's value" in quiet("plan", "--root", root).out
-    assert "not applied by quiet, but the host already has its settings" in quiet("verify", "--root", root).out
+    assert (
+        "not applied by quiet, but the host already has the profile's settings" in quiet("verify", "--root", root).out
+    )
 
 
 @pytest.mark.parametrize(

@@ -93,12 +93,19 @@ def test_another_kernels_configuration_can_be_checked(tmp_path: Path, quiet: Qui
     assert quiet("kernel", "check", "--config", tmp_path / "mine.gz").code == 0
 
 
-@pytest.mark.parametrize(("content", "said"), [(None, "no such file"), ("SMP=y\n", "it has no line CONFIG_...=")])
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (None, "x: no such file"),
+        (b"SMP=y\n", "x: no line CONFIG_...=; give the configuration of a kernel"),
+        (b"\x1f\x8bx", "x: the gzip data is damaged"),
+    ],
+)
 def test_anything_but_a_configuration_is_refused_in_one_line(
-    tmp_path: Path, quiet: Quiet, content: str | None, said: str
+    tmp_path: Path, quiet: Quiet, content: bytes | None, said: str
 ) -> None:
     if content is not None:
-        (tmp_path / "x").write_text(content)
+        (tmp_path / "x").write_bytes(content)
     done = quiet("kernel", "check", "--config", tmp_path / "x")
     assert done.code == 2
     assert said in done.err

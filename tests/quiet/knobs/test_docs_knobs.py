@@ -90,9 +90,9 @@ def test_no_document_is_named_that_the_kernel_does_not_have_or_that_says_nothing
 @pytest.mark.parametrize(
     ("knob", "said"),
     [
-        ("rt_throttling", "since Linux 6.12 the fair server takes that time instead"),
+        ("rt_throttling", "the fair server takes this time"),
         ("perf.sample_rate", "perf record -F"),
-        ("rcu.normal", "interrupts only CPUs that hold it up"),
+        ("rcu.normal", "interrupts only CPUs that delay it"),
         ("clocksource", "or a hypervisor's"),
     ],
 )
@@ -115,6 +115,6 @@ KNOWN = {"preempt", "default_hugepagesz", "cpuidle.off", "amd_prefcore", "rcupda
 
 
 def test_settings_of_other_tools_are_either_known_or_left_out_with_the_reason() -> None:
-    part = PAGE.partition("## What others have and `quiet` leaves out")[2]
+    part = PAGE.partition("## Settings of other tools that quiet omits")[2]
     assert all(name in part for name in LEFT_OUT)
     assert {item.name for item in PARAMETERS} >= KNOWN

@@ -109,9 +109,15 @@ def test_no_known_service_is_critical(service: services.Service) -> None:
         ({"stop": ["nftables.service"]}, "nftables.service is never stopped: it guards the network"),
         ({"stop": ["fail2ban.service"]}, "fail2ban.service is never stopped: it guards this host"),
         ({"stop": ["chronyd.service"]}, "chronyd.service is never stopped: the clock drifts without it"),
-        ({"stop": ["docker.service"]}, "docker.service is never stopped: it runs other people's work"),
+        (
+            {"stop": ["docker.service"]},
+            "docker.service is never stopped: it runs users' containers or virtual machines",
+        ),
         ({"stop": ["systemd-journald.service"]}, "a part of systemd itself"),
-        ({"stop": ["cron"]}, "'cron' is not a unit name; it ends with one of .service, .timer, .socket, .path"),
+        (
+            {"stop": ["cron"]},
+            "'cron' is not a unit name; a unit name ends with one of .service, .timer, .socket, .path",
+        ),
         ({"keep": ["../cron.service"]}, "key 'services.keep': '../cron.service' is not a unit name"),
         ({"keep": "cron.service"}, "key 'services.keep' must be a list of unit names"),
         ({"stop": ["a.timer"], "keep": ["a.timer"]}, "keys 'services.stop' and 'services.keep' both list a.timer"),
@@ -133,7 +139,7 @@ def test_with_refuse_nothing_is_applied_while_a_rival_runs(tmp_path: Path, quiet
     plant(tmp_path, files)
     found = contents(tmp_path)
     profile = check({"cpus": {"isolated": "1"}, "knobs": {"rivals": "refuse", "ksm": "quiet"}}, "profile", "own")
-    with pytest.raises(Refused, match=r"tuned.service runs, and the profile has rivals = \"refuse\""):
+    with pytest.raises(Refused, match=r"the profile has rivals = \"refuse\", and tuned.service runs"):
         apply(Host(str(tmp_path)), profile)
     assert contents(tmp_path) == found
     assert status(Facts(Reader(str(tmp_path))), None).rivals == ("tuned.service",)

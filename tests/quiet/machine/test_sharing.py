@@ -79,7 +79,7 @@ def test_the_cpu_that_would_run_others_timers_is_not_taken(tmp_path: Path, relea
 
 def test_where_no_other_is_left_that_cpu_is_named(tmp_path: Path) -> None:
     files = machine(cpus=2, nodes=2) | {"proc/sys/kernel/osrelease": "6.12.1"}
-    assert pick(tmp_path, files).why.endswith("CPU 1 may run others' timers without nohz_full= (Linux 6.9 to 6.18)")
+    assert pick(tmp_path, files).why.endswith("CPU 1 may run other CPUs' timers without nohz_full= (Linux 6.9 to 6.18)")
 
 
 def test_a_tickless_cpu_runs_no_others_timers(tmp_path: Path) -> None:

@@ -54,10 +54,13 @@ def test_a_machine_is_recognized_by_its_files(tmp_path: Path, files: dict[str, s
 
 WHOLE = [
     ({".dockerenv": "", "proc/mounts": DOCKER}, "/sys and /proc/sys are read-only in this container (Docker): run"),
-    ({"proc/self/uid_map": "         0       1000          1"}, "root in a user namespace is not root of the kernel"),
+    (
+        {"proc/self/uid_map": "         0       1000          1"},
+        "root in a user namespace has no rights over the kernel's settings",
+    ),
     (
         {"run/.containerenv": "", "proc/self/uid_map": "0 1000 1\n1 100000 65536"},
-        "root in this container (Podman) is not",
+        "root in this container (Podman) has no rights",
     ),
     ({"proc/version": "Linux version 4.4.0-19041-Microsoft"}, "WSL 1 is not a Linux kernel"),
     ({"proc/version": "Linux version 4.19.0-gvisor"}, "gVisor is not a Linux kernel"),
@@ -124,7 +127,7 @@ def test_an_apply_is_refused_where_only_a_part_of_a_user_namespace_is_seen(tmp_p
     from quiet.settings.apply import apply
 
     root = tree(tmp_path / "machine", settings() | {"proc/self/uid_map": "0 0 65536"})
-    with pytest.raises(Refused, match="not root of the kernel"):
+    with pytest.raises(Refused, match="has no rights over the kernel"):
         apply(Kernel(root), profile())
 
 
@@ -136,7 +139,7 @@ def test_an_apply_is_refused_where_only_a_part_of_a_user_namespace_is_seen(tmp_p
         (FLAGS | {"proc/stat": "cpu  1 2"}, "it reports no stolen time"),
         (FLAGS, "exposes no performance counters"),
         (FLAGS, "frequency, turbo and C-states are the host's"),
-        (FLAGS, "whether a CPU shares its core with another CPU"),
+        (FLAGS, "the guest cannot detect whether a CPU shares its core"),
         (
             FLAGS | {"sys/bus/virtio/drivers/virtio_balloon/virtio3/": ""},
             "a memory balloon may take pages from the guest",

@@ -73,12 +73,12 @@ def test_tasks_of_one_name_are_shown_as_one() -> None:
     rows = [replace(cause(f"task make ({number})", 2, 1e6), kind="thread") for number in (10, 11, 12)]
     table = list(command_report.lines(report(*rows)))
     assert len(table) == 3
-    assert " ".join(table[1].split()) == "task make (3 of this name) 6 3.00 ms 1.00 ms 0.024 %"
+    assert " ".join(table[1].split()) == "task make (3 tasks) 6 3.00 ms 1.00 ms 0.024 %"
 
 
 def test_many_causes_are_counted_at_the_end() -> None:
     rows = [cause(f"task {number}", 2, 1e6) for number in range(command_report.FEW + 3)]
-    assert list(command_report.lines(report(*rows)))[-1] == "  and 3 more causes, 6 times; the JSON lists all"
+    assert list(command_report.lines(report(*rows)))[-1] == "  and 3 more causes, 6 times; the JSON report lists all"
 
 
 def test_the_prediction_reports_the_removed_number_and_the_remaining_causes() -> None:

@@ -116,7 +116,7 @@ def test_a_timeline_that_has_no_place_is_refused_before_anything_is_measured(qui
     places = (
         (tmp_path / "none" / "x.html", "no directory"),
         (tmp_path, "is a directory"),
-        ("", "name of a file is missing"),
+        ("", "the file name is empty"),
     )
     for file, said in places:
         is_error(quiet("noise", "--cpus", ONLINE[-1], "--duration", "3600", "--timeline", file), 2, said)
@@ -184,12 +184,12 @@ def test_a_budget_decides_the_exit_code(quiet: Quiet, cpu: int) -> None:
 
 
 @pytest.mark.slow
-def test_a_full_ring_is_counted_and_reported(quiet: Quiet, cpu: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_buffer_is_counted_and_reported(quiet: Quiet, cpu: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(detector, "CAPACITY", 2)
     args = ("noise", "--cpus", cpu, *SHORT)
     one = quiet(*args, "--json").json["cpus"][str(cpu)]
     assert one["kept"] == 2 < one["gaps"] == sum(count for _, count in one["histogram_ns"])
-    assert re.search(r"ring was full.* 2 ", quiet(*args).out)
+    assert re.search(r"buffer was full.* 2 ", quiet(*args).out)
 
 
 @pytest.mark.slow

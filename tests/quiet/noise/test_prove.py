@@ -125,7 +125,9 @@ def test_proven_gaps_are_reported() -> None:
     assert "CPU 1: 8, longest 152 us, 2 NMIs among them: the firmware or the hardware took the CPU; 3 SMIs were" in text
     assert "CPU 2: none" in text
     assert "the hypervisor, the firmware" in said(proof, "hypervisor")
-    assert "nothing is proved: no tracer" in said(Proof(10, 0, Nanoseconds(0), {}, "no tracer"))
+    assert "--prove: nothing was measured with interrupts off: no tracer" in said(
+        Proof(10, 0, Nanoseconds(0), {}, "no tracer")
+    )
     shape = json.loads(json.dumps(json_output.noise(report.make(measured(), NONE, {}, proof))))["proof"]
     assert shape["cpus"]["1"] == {"gaps": 8, "max_ns": 152_000, "nmis": 2, "smis": 3}
 

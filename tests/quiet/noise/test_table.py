@@ -56,9 +56,9 @@ def test_a_cpu_that_nothing_interrupted_says_so() -> None:
     assert "nothing interrupted" in said(measured({1: on_cpu([])}))
 
 
-def test_a_full_ring_is_reported_with_the_number_of_attributed_gaps() -> None:
+def test_a_full_buffer_is_reported_with_the_number_of_attributed_gaps() -> None:
     text = said(measured({1: on_cpu([(TICK, 4_000)] * 10, more=1_000)}))
-    (line,) = [line for line in text.splitlines() if "ring" in line]
+    (line,) = [line for line in text.splitlines() if "buffer" in line]
     assert "10" in line
     assert "1,010 gaps" in text
     assert "the ring" not in said(measured({1: on_cpu([(TICK, 4_000)] * 10)}))

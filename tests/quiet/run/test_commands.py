@@ -91,9 +91,9 @@ def test_if_no_option_helps_the_warning_says_so() -> None:
 @pytest.mark.parametrize(
     ("command", "remedy"),
     [
-        ("docker compose up", "`cgroup_parent: quiet.slice` in the compose file"),
-        ("sudo podman compose -f a.yml run test", "`cgroup_parent: quiet.slice` in the compose file"),
-        ("docker-compose up", "`cgroup_parent: quiet.slice` in the compose file"),
+        ("docker compose up", "`cgroup_parent: quiet.slice` for its service in the compose file"),
+        ("sudo podman compose -f a.yml run test", "`cgroup_parent: quiet.slice` for its service in the compose file"),
+        ("docker-compose up", "`cgroup_parent: quiet.slice` for its service in the compose file"),
         ("docker exec name ./bench", "create it with --cgroup-parent=quiet.slice"),
         ("podman container start name", "create it with --cgroup-parent=quiet.slice"),
     ],

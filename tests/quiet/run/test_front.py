@@ -93,7 +93,7 @@ def test_a_run_has_its_commands_output_and_exit_code(tmp_path: Path) -> None:
         "quiet: waiting for PID 1",
         "quiet: bench on CPUs 2-3: 0 changes, 31 left alone",
         "quiet: a note",
-        "quiet: the profile stays applied for the next runs; it is restored 4 s after the last one",
+        "quiet: the profile stays applied for the next runs; quiet restores 4 s after the last run",
         "quiet: interrupted once",
     ]
     request, _, usage = received
@@ -124,7 +124,7 @@ NOISY = RunEnded(True, True, 0, (), interruptions=3, lost_ns=1_000_000, observed
         (("--max-lost", "0.1%", "--max-interrupts", "3"), NOISY, 0, ""),
         (("--max-lost", "0.09"), NOISY, 1, "not quiet: 0.1 % of the time was lost, more than 0.09 %"),
         (("--max-interrupts", "2"), NOISY, 1, "not quiet: 3 interruptions, more than 2"),
-        (("--max-interrupts", "9"), RunEnded(True, True, 0, ()), 1, "cannot be judged"),
+        (("--max-interrupts", "9"), RunEnded(True, True, 0, ()), 1, "cannot be checked"),
         (("--max-interrupts", "3"), NOISY._replace(unmeasured=2), 0, ""),
         (("--max-lost", "1%"), NOISY._replace(unmeasured=2), 1, "the length of 2 interruptions is unknown"),
         (("--max-lost", "0.09%"), NOISY._replace(unmeasured=2), 1, "not quiet: 0.1 %"),
@@ -135,7 +135,7 @@ def test_limits_decide_the_exit_code_of_a_command_that_succeeds(
 ) -> None:
     done = play(tmp_path, whole([], ended), *options, "--", "true")
     assert (done.returncode, reason in done.stderr) == (code, True), done.stderr
-    assert ("not quiet" in done.stderr or "cannot be judged" in done.stderr) == bool(code)
+    assert ("not quiet" in done.stderr or "cannot be checked" in done.stderr) == bool(code)
 
 
 def test_limits_leave_the_exit_code_of_a_command_that_fails_and_the_report_has_them(tmp_path: Path) -> None:

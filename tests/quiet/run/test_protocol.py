@@ -66,7 +66,7 @@ def test_anything_but_a_message_is_refused(line: bytes) -> None:
 def test_a_message_that_is_not_expected_now_is_refused() -> None:
     front, helper = pair()
     front.send(Start(1))
-    with pytest.raises(HelperProtocolError, match="sent Start when it must not"):
+    with pytest.raises(HelperProtocolError, match="sent an unexpected Start"):
         helper.receive(RunRequest, within_s=60)
 
 

@@ -100,4 +100,4 @@ def test_a_folder_for_the_copy_that_others_can_change_is_refused(quiet: Quiet, r
 def test_a_linked_profile_is_not_read_from_outside_the_tree(quiet: Quiet, root: Path, mine: Path) -> None:
     (root / "etc/link.toml").symlink_to(mine)
     done = quiet("install-service", "--profile", root / "etc/link.toml", "--root", root)
-    assert (done.code, "does not lead to a file in the tree" in done.err) == (3, True)
+    assert (done.code, "no such file inside the tree" in done.err) == (3, True)

@@ -75,7 +75,7 @@ def test_a_refusal_is_left_with_the_kernels_number_and_words(root: Path) -> None
 def test_a_value_that_the_kernel_rounds_is_left_unless_rounding_is_expected(root: Path) -> None:
     host = Kernel(root, lambda kernel, path, value: "7")
     left, _ = run(host, Write("file:/a", "8", NUMBER))
-    assert [(item.errno, item.text) for item in left] == [(0, "the kernel shows '7'")]
+    assert [(item.errno, item.text) for item in left] == [(0, "the kernel reports '7'")]
     assert run(host, Write("file:/b", "8", NUMBER, clamps=True))[0] == []
 
 
@@ -102,4 +102,4 @@ def test_a_value_that_another_write_keeps_reverting_is_left_and_reported(root: P
         return value
 
     left, _ = run(Kernel(root, rivals), Write("file:/a", "2", TEXT), Write("file:/b", "2", TEXT))
-    assert [(item.write.target, item.text) for item in left] == [("file:/a", "the kernel shows '9'")]
+    assert [(item.write.target, item.text) for item in left] == [("file:/a", "the kernel reports '9'")]

@@ -150,5 +150,5 @@ def test_without_the_group_at_all_the_controller_stays_off_too(tmp_path: Path) -
     knobs = {"cpuset": "leave", "swap.cgroup": "quiet"}
     done = apply(kernel, check({"cpus": {"isolated": "3"}, "knobs": knobs}, "test", "test"))
     assert (done.changes, done.failures) == ((), ())
-    assert "there is no such cgroup" in done.skips[-1].reason
+    assert "the cgroup does not exist" in done.skips[-1].reason
     assert contents(tmp_path) == before

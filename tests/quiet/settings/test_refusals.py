@@ -80,7 +80,7 @@ def test_an_unexpected_refusal_is_a_failure_with_the_kernels_words(tmp_path: Pat
 def test_a_value_that_does_not_stick_is_a_failure_with_the_kernels_value(tmp_path: Path) -> None:
     host = Kernel(machine(tmp_path), lambda kernel, path, value: "1" if path.endswith("ksm/run") else value)
     done = apply(host, profile("ksm"))
-    assert [item.reason for item in done.failures] == ["the kernel refused '0': the kernel shows '1'"]
+    assert [item.reason for item in done.failures] == ["the kernel refused '0': the kernel reports '1'"]
 
 
 def test_preference_and_governor_are_restored_although_one_locks_the_other(tmp_path: Path) -> None:
@@ -124,7 +124,7 @@ def test_a_frequency_that_the_kernel_rounds_is_accepted_and_not_requested_again(
     assert host.text(f"{POLICY}3/scaling_max_freq") == "2000000"
     after = second(host, wanted)
     assert after.changes == ()
-    assert {skip.reason for skip in after.skips} == {"the kernel settled on 2000000 for 2100000"}
+    assert {skip.reason for skip in after.skips} == {"the kernel stores 2000000 instead of 2100000"}
     host.laws = ()
     assert restore(host).complete
     assert contents(root) == found
@@ -136,7 +136,7 @@ def test_rounding_by_the_kernel_during_restore_is_reported(tmp_path: Path) -> No
     host.laws = (clamped,)
     outcome = restore(host)
     assert [item.target for item in outcome.failures] == [f"file:{POLICY}3/scaling_max_freq"]
-    assert "'3000000' could not be written back: the kernel shows '2000000'" in outcome.failures[0].reason
+    assert "'3000000' could not be written back: the kernel reports '2000000'" in outcome.failures[0].reason
     host.laws = ()
     assert restore(host).complete
 
@@ -234,8 +234,8 @@ def test_two_settings_that_change_each_other_are_a_failure(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("files", "said"),
     [
-        ({f"{CPU}/isolated": "2-3"}, "isolated at boot already"),
-        ({f"{CPU}/isolated": "3", f"{CPU}/nohz_full": "2-3"}, "isolated at boot already"),
+        ({f"{CPU}/isolated": "2-3"}, "the CPUs are already isolated at boot"),
+        ({f"{CPU}/isolated": "3", f"{CPU}/nohz_full": "2-3"}, "the CPUs are already isolated at boot"),
         ({f"{CPU}/nohz_full": "2-3"}, "nohz_full= and the partition together"),
     ],
 )

@@ -108,6 +108,6 @@ def test_a_slice_with_a_running_container_is_kept_and_the_container_is_named(hos
         Path(host.root),
         {f"{SLICE}/libpod-7.scope/container/cgroup.procs": "812", f"{SLICE}/libpod-7.scope/cgroup.procs": ""},
     )
-    with pytest.raises(OSError, match=r"libpod-7\.scope runs in it"):
+    with pytest.raises(OSError, match=r"the slice contains libpod-7\.scope"):
         registry.put(host, "own-slice:quiet.slice", None)
     assert host.exists(f"/{UNIT}")

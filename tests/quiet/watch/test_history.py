@@ -226,7 +226,7 @@ def test_a_folder_that_cannot_be_made_is_refused(tmp_path: Path) -> None:
 def test_nothing_is_written_to_a_file_of_others(tmp_path: Path) -> None:
     (tmp_path / "theirs").write_text("x")
     os.link(tmp_path / "theirs", tmp_path / NAME)
-    with pytest.raises(Refused, match="not a file of our own"):
+    with pytest.raises(Refused, match="not a regular file with a single link"):
         HistoryWriter(Reader(), str(tmp_path))
     (tmp_path / NAME).unlink()
     (tmp_path / NAME).symlink_to("theirs")

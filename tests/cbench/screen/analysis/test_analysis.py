@@ -357,7 +357,10 @@ def test_numbers_of_any_size_stay_numbers(tmp_path: Path) -> None:
         ({"abridgment": "none"}, "--abridgment none: unknown; the data define none"),
         ({"minus": ("xx=1",)}, "--minus xx=1: no factor xx; the factors are os, fp, prf"),
         ({"only": ("prf=9",)}, "--only prf=9: prf has no level '9'; its levels are 0, 1, 2"),
-        ({"only": ("prf=1",), "minus": ("fp=*",)}, "only prf=1; minus fp=*: leaves no treatment"),
+        (
+            {"only": ("prf=1",), "minus": ("fp=*",)},
+            "only prf=1; minus fp=*: leaves no treatment; choose a wider filter",
+        ),
     ],
 )
 def test_choices_that_do_not_exist_are_refused(tmp_path: Path, options: dict[str, Any], said: str) -> None:

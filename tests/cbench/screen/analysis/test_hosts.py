@@ -122,5 +122,5 @@ def test_one_host_has_no_hosts_and_several_are_in_the_json() -> None:
 def test_several_hosts_are_on_the_page() -> None:
     result, data = analysed({"n3": 15.0})
     written = page.page(result, data)
-    assert "Each host by itself" in written
+    assert "Effects by host" in written
     assert "size: large - small" in written

@@ -107,9 +107,9 @@ def test_untestable_effects_are_not_counted_among_those_that_samples_show(tmp_pa
 def test_without_a_separate_effect_a_reason_replaces_the_sizes(tmp_path: Path) -> None:
     rows = [{"x": x, "y": x, "iteration": at, "value": x + at} for at in range(6) for x in (0, 1)]
     made = made_of(tmp_path, rows)
-    assert made.responses["value"].material == NoMateriality("no main effect that can be estimated")
+    assert made.responses["value"].material == NoMateriality("no main effect can be estimated")
     assert not practice(made)
-    assert page_tables.material(made.responses["value"]) == ("no main effect that can be estimated", None)
+    assert page_tables.material(made.responses["value"]) == ("no main effect can be estimated", None)
 
 
 def test_the_sizes_on_the_terminal_are_those_of_the_verdict(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -96,7 +96,7 @@ def test_the_technical_notes_design_has_twelve_treatments_and_three_abridgments(
         (experiment(factor("a", {"0": "found = false", "1": "aslr = true"})), "has no setting"),
         (
             experiment(factor("a", {"0": "found = true\ncpus = '0'", "1": "aslr = true"})),
-            "found = true, and cpus sets it",
+            "the level '0' has both found = true and cpus",
         ),
         (experiment(factor("a", {"0": "found = true"})), "'a' has 1: a factor needs at least 2 levels"),
         (experiment(A, A), "factor[2].name: 'a' appears twice"),
@@ -107,9 +107,9 @@ def test_the_technical_notes_design_has_twelve_treatments_and_three_abridgments(
         (experiment(A, head=""), "e.toml:1: screen.iterations: is missing"),
         (experiment(A, head="iterations = 0"), "e.toml:2: screen.iterations: 0: must be from 1 to 1,000,000"),
         (experiment(A, head="iterations = 1\nrepetitions = 2"), "screen.repetitions: unknown; valid here:"),
-        (experiment(A.replace("'a'", "'a b'")), "write a string without spaces and without = , * :"),
-        (experiment(A.replace("'a'", "'batch'")), "'batch' has another meaning in a table"),
-        (experiment(A.replace("'a'", "'y'")), "response[1].name: 'y' is a factor's name"),
+        (experiment(A.replace("'a'", "'a b'")), "write a string without spaces, control characters, = , * or :"),
+        (experiment(A.replace("'a'", "'batch'")), "'batch' is a reserved column name"),
+        (experiment(A.replace("'a'", "'y'")), "response[1].name: 'y' is also the name of a factor"),
         (experiment(factor("a", {"0": "found = true", "1": "restore = 'x'\naslr = true"})), "has no command to undo"),
         (experiment(factor("a", {"0": "found = true", "1": "cpus = 'x'"})), "factor[1].level[2].cpus"),
         (
@@ -122,16 +122,16 @@ def test_the_technical_notes_design_has_twelve_treatments_and_three_abridgments(
         (experiment(factor("a", {"0": "found = true", "1": "command = ' '"})), "factor[1].level[2].command: is empty"),
         (
             experiment(factor("a", {"0": "found = true", "1": "flags = '-O2'"})),
-            "apply to `build` in [screen], which is missing",
+            "apply to `build` in [screen], which is missing: add it",
         ),
         (experiment(factor("a", {"0": "found = true", "1": "environment = { CBENCH_RUN = '1' }"})), "cbench sets it"),
         (
             experiment(factor("a", {"0": "found = true", "1": "environment = { 'A=B' = '1' }"})),
-            "not the name of a variable",
+            "not the name of an environment variable",
         ),
-        (experiment(A, B, B.replace("'b'", "'c'")), "b and c both set aslr: that is one factor"),
+        (experiment(A, B, B.replace("'b'", "'c'")), "b and c both set aslr: merge them into one factor"),
         (experiment(A, A.replace("'a'", "'c'")), "a and c both set the variable A"),
-        (experiment(A, more="[environment]\nA = '2'\n"), "a sets A, which [environment] sets too"),
+        (experiment(A, more="[environment]\nA = '2'\n"), "a and [environment] both set A: remove one of them"),
         (
             experiment(*(factor(n, {"0": "found = true", "1": "knob = 'timer_migration'"}) for n in "ab")),
             "a and b both set the knob timer_migration",
@@ -141,7 +141,7 @@ def test_the_technical_notes_design_has_twelve_treatments_and_three_abridgments(
                 factor("a", {"0": "found = true", "1": "knob = 'timer_migration'"}),
                 head="iterations = 1\nprofile = 'bench'",
             ),
-            "screen.profile: a (factor 1) applies settings of its own",
+            "screen.profile: a (factor 1) applies its own settings",
         ),
         (
             experiment(
@@ -155,7 +155,7 @@ def test_the_technical_notes_design_has_twelve_treatments_and_three_abridgments(
                 factor("a", {"0": "found = true", "1": "profile = 'bench'"}),
                 factor("b", {"0": "found = true", "1": "governor = 'powersave'"}),
             ),
-            "a applies a profile, which b's knobs would change",
+            "a applies a profile, which the knobs of b would change: use one factor",
         ),
         (
             experiment(
@@ -164,16 +164,22 @@ def test_the_technical_notes_design_has_twelve_treatments_and_three_abridgments(
             ),
             "a applies quiet's settings for a trial and b for a batch",
         ),
-        (experiment(BOOT.replace("hard = true", "")), "only a boot changes it: write hard = true"),
-        (experiment(BOOT), 'reset: k is set by a boot: write kind = "reboot" in [reset]'),
-        (experiment(BOOT, more="[reset]\nkind = 'reboot'\n"), "needs a `command` in [reset] that boots with the words"),
+        (experiment(BOOT.replace("hard = true", "")), "changes only at boot: write hard = true"),
+        (experiment(BOOT), 'reset: k changes only at boot: write kind = "reboot" in [reset]'),
+        (
+            experiment(BOOT, more="[reset]\nkind = 'reboot'\n"),
+            "a `command` in [reset] that boots with the parameters",
+        ),
         (
             experiment(BOOT.replace("kernel = []", "found = true"), more=REBOOT),
             "'0' does not list its kernel parameters",
         ),
-        (experiment(A, head="iterations = 1\nsequence = ['0']"), "is for one hard factor, not for 0"),
+        (experiment(A, head="iterations = 1\nsequence = ['0']"), "requires exactly one hard factor; there are 0"),
         (experiment(HARD, head="iterations = 1\nsequence = ['0', '2']"), "h has no level '2'"),
-        (experiment(HARD, head="iterations = 1\nsequence = ['0', '0', '1']"), "has the level '0' 2 times"),
+        (
+            experiment(HARD, head="iterations = 1\nsequence = ['0', '0', '1']"),
+            "lists the level '0' 2 times; batches = 1 requires",
+        ),
         (experiment(A, head="iterations = 1\nruns = 4"), 'runs: does not apply to design = "full"'),
         (experiment(HARD, head="iterations = 1\ndesign = 'fraction'"), "does not support batches, but h is hard"),
         (
@@ -181,7 +187,7 @@ def test_the_technical_notes_design_has_twelve_treatments_and_three_abridgments(
                 factor("a", {n: f"environment = {{ A = '{n}' }}" for n in "012"}),
                 head="iterations = 1\ndesign = 'plackett-burman'",
             ),
-            "is for factors of two levels; a has more",
+            "is only for factors with two levels; a has more",
         ),
         (experiment(A, B, head="iterations = 1\ndesign = 'fraction'\ngenerators = ['x']"), "x"),
         (experiment(A, more="[[constraint]]\nkind = 'bad'\n"), "one of excluded, questionable, unobtainable"),
@@ -199,7 +205,7 @@ def test_the_technical_notes_design_has_twelve_treatments_and_three_abridgments(
         ),
         (
             experiment(A, B, more="[[constraint]]\nkind = 'excluded'\nwhere = 'a=0'\nreason = 'r'\n"),
-            "every treatment with a=0 is excluded: leave the level out",
+            "every treatment with a=0 is excluded: remove the level",
         ),
         (
             experiment(
@@ -216,17 +222,17 @@ def test_the_technical_notes_design_has_twelve_treatments_and_three_abridgments(
             experiment(
                 A, more="[[constraint]]\nkind = 'unobtainable'\nwhere = 'a=0'\nreason = 'r'\nresponses = ['y']\n"
             ),
-            "a=0 has no response left of 'workload': exclude it instead",
+            "a=0 has no response left for 'workload': exclude the treatment instead",
         ),
         (
             experiment(A, more="[[constraint]]\nkind = 'unobtainable'\nwhere = 'a=0'\nreason = 'r'\n"),
-            "responses: is missing: name unavailable ones",
+            "responses: is missing: list the unobtainable responses",
         ),
         (experiment(A, more="[[abridgment]]\nname = 'x'\n"), "abridgment[1].minus: is missing"),
         (experiment(A, more="[[abridgment]]\nname = 'x'\nminus = ['a=0,1']\n"), "'x' keeps no treatment"),
         (experiment(A, more="[[abridgment]]\nname = 'x'\nonly = ['a=*']\n"), "'x' leaves out no treatment"),
         (experiment(A, more="[[abridgment]]\nname = 'x'\nminus = ['a']\n"), "write FACTOR=LEVEL"),
-        (experiment(A, more="[[controlled]]\nname = 'x'\n"), "write either the value in words"),
+        (experiment(A, more="[[controlled]]\nname = 'x'\n"), "write either `value`, or a `command`"),
         (
             experiment(
                 *(

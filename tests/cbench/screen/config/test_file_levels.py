@@ -27,7 +27,7 @@ def said(text: str) -> str:
 def test_a_command_that_nothing_undoes_is_refused_where_another_level_has_none() -> None:
     text = experiment(factor("a", {"off": "found = true", "on": "command = 'touch marker'"}))
     assert said(text).startswith(
-        "e.toml:11: factor[1].level[2].command: stays set at the level 'off', which has none: write `restore`, or "
+        "e.toml:11: factor[1].level[2].command: its setting persists at the level 'off', which has no command: write "
     )
 
 
@@ -68,12 +68,12 @@ def test_restore_needs_a_command_even_if_it_is_empty() -> None:
 )
 def test_two_levels_of_a_factor_that_set_the_same_are_refused(way: str) -> None:
     text = experiment(factor("a", {"0": way, "1": "environment = { B = '1' }", "2": way}))
-    assert "level[3]: the level '2' sets the same as '0': change or remove one of them" in said(text)
+    assert "level[3]: the level '2' has the same settings as '0': change or remove one of them" in said(text)
 
 
 def test_a_check_alone_does_not_distinguish_two_levels() -> None:
     ways = {"0": "command = 'x'\nrestore = 'y'", "1": "command = 'x'\nrestore = 'y'\ncheck = 'z'"}
-    assert "the level '1' sets the same as '0'" in said(experiment(factor("a", ways)))
+    assert "the level '1' has the same settings as '0'" in said(experiment(factor("a", ways)))
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_a_level_as_found_has_no_profiler_where_another_level_has_one() -> None:
     asked = [treatments.sampled(screen, each, screen.workloads[0]) for each in found]
     assert [each and each.call_graph for each in asked] == [None, "fp"]
     same = experiment(factor("p", {"0": "found = true", "1": "profiler = 'fp'", "2": "profiler = 'none'"}))
-    assert "the level '2' sets the same as '0'" in said(same)
+    assert "the level '2' has the same settings as '0'" in said(same)
 
 
 def test_a_level_as_found_is_sampled_if_only_the_response_requests_it() -> None:
@@ -107,7 +107,7 @@ def test_a_level_as_found_is_sampled_if_only_the_response_requests_it() -> None:
 def test_a_variable_of_a_level_is_one_that_a_process_can_have() -> None:
     for value, words in (
         ('"a\\u0000b"', "level[2].environment.A: contains a null character"),
-        (f"'{'x' * 3_000_000}'", "3,000,003 bytes with its name: no process can have more than"),
+        (f"'{'x' * 3_000_000}'", "3,000,003 bytes with its name: the kernel allows at most"),
     ):
         assert words in said(experiment(factor("a", {"0": "found = true", "1": f"environment = {{ A = {value} }}"})))
 

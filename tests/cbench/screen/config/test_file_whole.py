@@ -48,7 +48,7 @@ def test_two_factors_that_set_the_same_parameter_of_the_kernel_are_refused(
     one: list[str], other: list[str], what: str
 ) -> None:
     text = experiment(boot("a", *one), boot("b", *other), more=REBOOT)
-    assert f"factor[2].level: a and b both set the kernel's {what}: that is one factor" in said(text)
+    assert f"factor[2].level: a and b both set the kernel parameter {what}: merge them into one factor" in said(text)
 
 
 def test_two_factors_may_set_different_parameters_of_the_kernel() -> None:
@@ -58,7 +58,7 @@ def test_two_factors_may_set_different_parameters_of_the_kernel() -> None:
 
 def test_two_boots_with_the_same_words_are_not_two_levels() -> None:
     text = experiment(boot("a", "nosmt", other="kernel = ['nosmt']"), more=REBOOT)
-    assert "factor[1].level[2]: the level '1' sets the same as '0'" in said(text)
+    assert "factor[1].level[2]: the level '1' has the same settings as '0'" in said(text)
 
 
 def test_a_level_without_words_is_found_in_every_factor_that_a_boot_sets() -> None:
@@ -68,11 +68,11 @@ def test_a_level_without_words_is_found_in_every_factor_that_a_boot_sets() -> No
 
 @pytest.mark.parametrize("reset", [REBOOT, REBOOT.replace("reboot", "command")])
 def test_factors_whose_levels_a_reset_could_not_distinguish_are_refused(reset: str) -> None:
-    where = "[reset] has a command, which finds its level in $CBENCH_LEVEL_"
+    where = "the command in [reset] reads the level from $CBENCH_LEVEL_"
     text = experiment(held("a"), held("A"), more=reset)
-    assert f"factor[2].name: 'A': {where}A, like 'a': choose another name" in said(text)
+    assert f"factor[2].name: 'A': {where}A, which 'a' also uses: choose another name" in said(text)
     text = experiment(held("my-factor"), more=reset)
-    assert f"e.toml:4: factor[1].name: 'my-factor': {where}MY-FACTOR: write letters, digits and _ only" in said(text)
+    assert f"e.toml:4: factor[1].name: 'my-factor': {where}MY-FACTOR: use only letters, digits and _" in said(text)
 
 
 def test_names_that_no_reset_uses_are_unrestricted() -> None:
@@ -92,11 +92,11 @@ def sampled(read_: str, *levels: str, more: str = "") -> str:
     [
         (
             sampled("samples:", "fp", "dwarf,hz=500"),
-            "p=0 samples cpu-clock at 1,000 Hz and p=1 cpu-clock at 500 Hz: their numbers cannot be compared",
+            "p=0 samples cpu-clock at 1,000 Hz and p=1 samples cpu-clock at 500 Hz: sample counts cannot be compared",
         ),
         (
             sampled("samples:", "none", "fp,event=cycles", "dwarf"),
-            "p=1 samples cycles at 1,000 Hz and p=2 cpu-clock at 1,000 Hz: their numbers cannot be compared",
+            "p=1 samples cycles at 1,000 Hz and p=2 samples cpu-clock at 1,000 Hz: sample counts cannot be compared",
         ),
         (
             sampled("samples:event=cpu-clock,hz=1000", "fp,hz=500", "dwarf,hz=500"),
@@ -108,11 +108,11 @@ def sampled(read_: str, *levels: str, more: str = "") -> str:
         ),
         (
             sampled("samples:event=cycles", "fp,period=1000", "dwarf,period=1000"),
-            "p=0 samples cpu-clock each 1,000 and n requests cycles at 1,000 Hz",
+            "p=0 samples cpu-clock every 1,000 events and n requests cycles at 1,000 Hz",
         ),
         (
             sampled("samples:fp", "none", "fp"),
-            'p=0 is not sampled (profiler = "none"), which n requests: omit its call graph',
+            'p=0 is not sampled (profiler = "none"), but n requests a call graph: omit it',
         ),
     ],
 )
@@ -121,9 +121,9 @@ def test_samples_that_are_not_the_same_thing_in_all_treatments_are_refused(text:
 
 
 def test_two_ways_to_sample_one_treatment_are_refused_before_anything_runs() -> None:
-    assert "p=1 is sampled in two ways: with dwarf and with fp" in said(sampled("samples:fp", "fp", "dwarf"))
+    assert "p=1 is sampled in two ways: use either dwarf or fp" in said(sampled("samples:fp", "fp", "dwarf"))
     text = sampled("samples:", "fp", "dwarf", more="[[response]]\nname = 'm'\nread = 'samples:hz=500'\n")
-    assert "p=0 is sampled in two ways: a command runs under one `perf record`" in said(text)
+    assert "p=0 is sampled in two ways, but runs under one `perf record`: use one event and rate" in said(text)
 
 
 def test_the_rate_may_be_given_by_the_levels_or_by_the_response() -> None:
@@ -151,7 +151,7 @@ def test_a_size_that_contradicts_the_generators_is_refused() -> None:
     head = "iterations = 1\ndesign = 'fraction'\nruns = {}\ngenerators = ['C=AB']"
     factors = [two(name) for name in "abc"]
     text = experiment(*factors, head=head.format(8))
-    assert said(text) == "e.toml:4: screen.runs: 8: the requested design has 4 treatments"
+    assert said(text) == "e.toml:4: screen.runs: 8: the requested design has 4 treatments: write this number"
     assert len(treatments.treatments(read(experiment(*factors, head=head.format(4))))) == 4
 
 

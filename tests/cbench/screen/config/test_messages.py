@@ -60,7 +60,7 @@ def test_messages_about_a_changed_file_and_a_lock_name_the_experiment(
     assert screen("run", "e.toml", folder=tmp_path).returncode == 0
     path.write_text(path.read_text() + "# later\n")
     done = screen("resume", "e.db", folder=tmp_path)
-    assert "e.toml has changed since: this resumes the experiment with its original file" in done.stderr
+    assert "e.toml has changed: the experiment resumes with the original file" in done.stderr
     with lock.alone(tmp_path / "e.db"), pytest.raises(Refused, match="is running this experiment"):  # noqa: SIM117
         with lock.alone(tmp_path / "e.db", kind=SCREEN):
             pass
@@ -69,7 +69,9 @@ def test_messages_about_a_changed_file_and_a_lock_name_the_experiment(
 
 def test_a_workload_without_a_command_is_not_called_a_test() -> None:
     text = experiment(ENV).replace("command = '''echo 1'''", "timeout = 5")
-    with pytest.raises(UsageError, match="write either a `command` or a `workload` of cbench: write only one of them"):
+    with pytest.raises(
+        UsageError, match="write either a `command` or a `workload` of cbench: write exactly one of them"
+    ):
         parse(text, "e.toml", "/")
 
 

@@ -97,7 +97,7 @@ def test_an_experiment_that_can_test_nothing_is_refused(tmp_path: Path) -> None:
     for command in ("plan", "run"):
         done = screen(command, "e.toml", folder=tmp_path)
         assert done.returncode == 2
-        assert "this design can test nothing: h cannot be tested: one batch per level" in done.stderr
+        assert "this design cannot test any effect: h cannot be tested: one batch per level" in done.stderr
     assert not (tmp_path / "e.db").exists()
 
 
@@ -199,7 +199,7 @@ def test_a_level_that_a_response_never_has_is_reported() -> None:
 
 
 def test_a_response_that_can_test_nothing_is_refused() -> None:
-    with pytest.raises(UsageError, match=r"^e: the response y can test nothing: a cannot be tested: it is fully"):
+    with pytest.raises(UsageError, match=r"^e: no effect on y can be tested: a cannot be tested: it is fully"):
         checked(experiment(*map(two, "ab"), head=MANY, more=without("a=1 b=1", "a=0 b=0")))
     with pytest.raises(UsageError, match="the response y is not available for any treatment"):
         checked(experiment(*map(two, "ab"), head=MANY, more=without("a=0", "a=1")))
@@ -221,13 +221,15 @@ def test_missing_responses_of_a_plackett_burman_design_are_reported() -> None:
 @pytest.mark.parametrize(("iterations", "enough_of_them"), [(1, False), (8, False), (13, False), (14, True)])
 def test_iterations_that_are_too_few_for_ranks_are_reported(iterations: int, enough_of_them: bool) -> None:
     words = said(experiment(*map(two, "abc"), head=f"iterations = {iterations}"))
-    few = "few iterations: signed ranks, which do not assume normality, need 14 for 6 effects that are tested, y has"
-    assert [each.startswith(f"{few} {iterations};") for each in words if "few" in each] == [True] * (not enough_of_them)
+    few = "few iterations: signed ranks, which do not assume normality, need 14 iterations for 6 effects"
+    assert [each.startswith(f"{few} that are tested, but y has {iterations};") for each in words if "few" in each] == [
+        True
+    ] * (not enough_of_them)
 
 
 def test_every_batch_of_a_hard_factor_has_iterations_of_its_own_and_a_hard_factor_alone_none() -> None:
     words = said(experiment(two("a"), two("h", "hard = true"), head="iterations = 2\nbatches = 2\nalpha = 0.001"))
-    assert any("need 13 for 3 effects that are tested, y has 8;" in each for each in words)
+    assert any("need 13 iterations for 3 effects that are tested, but y has 8;" in each for each in words)
     alone = said(experiment(two("h", "hard = true"), head="iterations = 1\nbatches = 2"))
     assert not any("few iterations" in each for each in alone)
 

@@ -111,7 +111,7 @@ def test_a_report_of_an_experiment_is_written(store: Path) -> None:
 
 
 def test_columns_are_for_tables_only(store: Path) -> None:
-    with pytest.raises(UsageError, match=r"applies to a table, and .* is a store"):
+    with pytest.raises(UsageError, match=r"apply only to a table, but .* is a store"):
         read(store, Chosen(values=("y",)))
 
 
@@ -121,7 +121,7 @@ def test_failed_trials_are_named_with_their_reason(tmp_path: Path) -> None:
     data = read(tmp_path / "e.db")
     (series,) = data.series
     assert (series.of(0).size, series.of(1).size) == (3, 0)
-    assert any(line.startswith("trials of these failed: size=large (3); the first one: ") for line in data.warnings)
+    assert any(line.startswith("failed trials: size=large (3); first failure: ") for line in data.warnings)
     done = screen("analyze", "e.db", folder=tmp_path)
     assert done.returncode == 2
     assert "beware: y has no values of size=large" in done.stdout

@@ -80,7 +80,7 @@ def test_too_many_treatments_name_the_columns_taken_for_factors(
 ) -> None:
     monkeypatch.setattr(read_table, "MOST_TREATMENTS", 3)
     path = table(tmp_path / "data.csv", runs())
-    assert refused(path) == f"{path}: 4 treatments of os, x, more than 3: is every one of these a factor?"
+    assert refused(path) == f"{path}: 4 treatments of os, x, more than 3: name only the factors with --factor"
 
 
 def responses(units: tuple[str, str]) -> list[dict[str, Any]]:
@@ -89,7 +89,7 @@ def responses(units: tuple[str, str]) -> list[dict[str, Any]]:
 
 def test_two_units_of_one_response_are_refused_with_their_lines(tmp_path: Path) -> None:
     path = table(tmp_path / "data.csv", responses(("ms", "s")))
-    assert refused(path) == f"{path}: line 3: column unit: 's', and wall has 'ms' in line 2"
+    assert refused(path) == f"{path}: line 3: column unit: 's' contradicts the unit 'ms' of wall in line 2"
 
 
 @pytest.mark.parametrize("units", [("ms", "ms"), ("", "ms"), ("ms", "")])

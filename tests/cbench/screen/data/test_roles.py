@@ -38,7 +38,7 @@ def test_columns_that_are_not_factors_are_reported_with_the_reason(tmp_path: Pat
     rows = [row | {"trial": number, "host": "a", "seed": 7} for number, row in enumerate(crossed("y"))]
     made, _ = analysed(table(tmp_path / "data.csv", rows))
     columns = made["design"]["columns"]
-    assert columns["seed"] == "ignored (it has one value)"
+    assert columns["seed"] == "ignored (it has only one value)"
     assert columns["trial"] == (
         "ignored (its levels are not crossed with those of the factors; --factor makes it a factor)"
     )

@@ -95,11 +95,11 @@ def test_generators_may_have_the_factors_names() -> None:
         (["D="], "not a generator"),
         (["D=AX"], "D=AX: X: no such factor; the factors are a, b, c, d, e"),
         (["D=AA"], "the same factor twice"),
-        (["D=AD"], "d on both sides"),
+        (["D=AD"], "d is on both sides"),
         (["D=AB", "D=AC"], "d already has a generator"),
         (["D=AB", "E=AD"], "d has a generator of its own"),
         (["D=A"], "d would be the same as a"),
-        (["D=AB", "E=AB"], "d and e would be the same"),
+        (["D=AB", "E=AB"], "d and e would be the same, because their generators are equal"),
     ],
 )
 def test_anything_but_a_generator_is_refused_in_one_line(generators: list[str], words: str) -> None:

@@ -43,7 +43,7 @@ def test_twelve_runs_see_a_third_of_each_other_interaction() -> None:
     shares = found.aliases()
     assert len(shares) == 11 * 45
     assert {abs(share) for *_, share in shares} == {Fraction(1, 3)}
-    assert found.words()[1].endswith("1/3 of 45 interactions of others")
+    assert found.words()[1].endswith("1/3 of 45 interactions of other factors")
 
 
 def test_sixteen_and_eight_runs_see_whole_interactions() -> None:

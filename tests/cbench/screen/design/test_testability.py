@@ -74,8 +74,8 @@ def test_the_first_abridgment_is_reported_as_unbalanced_and_not_orthogonal() -> 
     found = assess(FACTORS, WITHOUT_QUESTIONABLE, plots=2)
     assert (found.orthogonal, dict(found.empty)) == (False, {(FP, PRF): ((0, 2),)})
     assert found.words == (
-        "fp is not balanced: treatments 4 with 0, 6 with 1",
-        "prf is not balanced: treatments 4 with 0, 4 with 1, 2 with 2",
+        "fp is not balanced: the numbers of treatments are 4 with 0, 6 with 1",
+        "prf is not balanced: the numbers of treatments are 4 with 0, 4 with 1, 2 with 2",
         "fp and prf are not orthogonal, so the plain effect of one includes some of the other's: "
         "no treatment has fp=0 prf=2",
         f"fp{TIMES}prf can be tested in part only: 1 of 2 degrees of freedom",

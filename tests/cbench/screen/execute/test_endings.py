@@ -94,7 +94,7 @@ def test_ctrl_c_restores_the_level_at_once(tmp_path: Path) -> None:
         until(tmp_path / "pids", 2)
     process.send_signal(signal.SIGINT)
     assert process.wait(LONG_S) == 130
-    assert "what has finished is kept; resume with: cbench screen resume e.db" in process.communicate()[1]
+    assert "finished trials are kept; resume with: cbench screen resume e.db" in process.communicate()[1]
     assert not (tmp_path / "set").exists()
     assert not (tmp_path / "e.db.set").exists()
 
@@ -115,7 +115,7 @@ def test_a_level_that_cannot_be_set_ends_the_experiment_with_the_host_restored_a
     assert done.returncode == 3
     assert "c=on cannot be" in done.stderr
     assert words in done.stderr
-    assert "what has finished is kept; resume with: cbench screen resume e.db" in done.stderr.splitlines()[-1]
+    assert "finished trials are kept; resume with: cbench screen resume e.db" in done.stderr.splitlines()[-1]
     assert not (tmp_path / "set").exists()
     assert all(found == (0, number) for number, found in enumerate(trials(tmp_path)))
 
@@ -146,10 +146,10 @@ def test_a_restore_that_never_succeeds_is_reported_with_its_file_and_a_way_out_t
     for arguments in (("run", "e.toml"), ("resume", "e.db")):
         done = screen(*arguments, folder=tmp_path)
         assert done.returncode == 4
-        assert "e.db.set lists the remaining settings: restore them by hand and remove it" in done.stderr
+        assert "e.db.set lists the remaining settings: restore them by hand and remove the file" in done.stderr
     assert json.loads(screen("status", "e.db", "--json", folder=tmp_path).stdout)["set"] == ["c=on"]
     said = screen("status", "e.db", folder=tmp_path).stdout
-    assert "still set on this host: c=on; `cbench screen resume e.db` restores it first" in said
+    assert "still set on this host: c=on; `cbench screen resume e.db` restores these settings first" in said
     (tmp_path / "e.db.set").unlink()
     assert screen("resume", "e.db", folder=tmp_path).returncode == 0
     assert json.loads(screen("status", "e.db", "--json", folder=tmp_path).stdout)["set"] == []

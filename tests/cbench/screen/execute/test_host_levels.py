@@ -83,7 +83,7 @@ def test_settings_that_another_program_changes_are_noticed_at_the_next_check_and
     host.set({"timers": "quiet"})
     assert host.confirm({"timers": "quiet"}).texts
     (root / TIMERS.lstrip("/")).write_text("7\n")
-    with pytest.raises(Refused, match="timer_migration is '7', and '1' was applied: another program has changed it"):
+    with pytest.raises(Refused, match="timer_migration is '7' instead of the applied '1': another program changed it"):
         host.confirm({"timers": "quiet"})
     with pytest.raises(Incomplete, match=r"not restored: .*timer_migration: changed to '7' after the apply"):
         host.restore()
@@ -98,10 +98,10 @@ def test_an_impossible_level_is_reported_before_anything_is_set(root: Path) -> N
     assert quiet_levels.obstacle(host, Level("x", knobs={"timer_migration": "quiet"}), None) == ""
     (root / TIMERS.lstrip("/")).write_text("1\n")
     said = quiet_levels.obstacle(host, Level("x", knobs={"timer_migration": "quiet"}), None)
-    assert said == "the knob timer_migration: is already quiet, nothing would change"
+    assert said == "the knob timer_migration: is already quiet, so nothing would change"
     (root / TIMERS.lstrip("/")).unlink()
     said = quiet_levels.obstacle(host, Level("x", knobs={"timer_migration": "quiet"}), None)
-    assert said == "the knob timer_migration: this kernel does not have it"
+    assert said == "the knob timer_migration: this kernel does not have this setting"
     own = root.parent / "own.toml"
     own.write_text("[knobs]\ntimer_migration = 'quiet'\n")
     said = quiet_levels.obstacle(host, Level("x", profile=str(own)), None)
@@ -131,7 +131,7 @@ def test_words_of_the_kernels_command_line_are_read_back(root: Path) -> None:
     boot = factor("smt", {"on": "kernel = []", "off": "kernel = ['nosmt']"}, "hard = true")
     screen = parse(experiment(boot, more="[reset]\nkind = 'reboot'\ncommand = 'x'\n"), "e.toml", str(root.parent))
     host = HostLevels(screen, root.parent / "e.db", "1", {}, Host(str(root)))
-    assert host.set({"smt": "on"}).texts == {"smt": "none of the words"}
+    assert host.set({"smt": "on"}).texts == {"smt": "none of the parameters"}
     with pytest.raises(Refused, match="smt=off cannot be confirmed: the kernel was booted without nosmt"):
         host.set({"smt": "off"})
     (root / "proc/cmdline").write_text("root=/dev/vda nosmt\n")

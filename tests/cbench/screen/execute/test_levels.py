@@ -57,8 +57,8 @@ def test_each_batch_has_a_separate_boot_with_its_words_and_all_its_iterations(ho
     found = read(host / "e.db")
     assert [each.confirmed["smt"] for each in found.facts] == [
         "nosmt",
-        "none of the words",
-        "none of the words",
+        "none of the parameters",
+        "none of the parameters",
         "nosmt",
     ]
     assert [each.boot_ids for each in found.facts] == [("boot1",), ("boot2",), ("boot3",), ("boot4",)]
@@ -70,7 +70,7 @@ def test_a_boot_without_the_words_ends_it_with_a_clear_line_and_the_data_kept(ho
     assert screen("run", "e.toml", folder=host).returncode == -signal.SIGKILL
     done = screen("resume", "e.db", folder=host)
     assert done.returncode == 3
-    assert "smt=off cannot be confirmed: the kernel was booted without nosmt; what has finished is kept" in done.stderr
+    assert "smt=off cannot be confirmed: the kernel was booted without nosmt; finished trials are kept" in done.stderr
     (host / "root/proc/cmdline").write_text("nosmt\n")
     assert screen("resume", "e.db", folder=host).returncode == -signal.SIGKILL  # goes on, up to the next batch
     assert len(read(host / "e.db").trials) == 4

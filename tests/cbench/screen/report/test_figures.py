@@ -128,7 +128,7 @@ def test_every_pair_has_a_panel_and_every_factor_its_boxes(made: ScreenResult) -
     pairs = figures_effects.interactions("k", made.responses["wall"].interactions, "s")
     assert all(name in pairs for name in (cross("a", "b"), cross("a", "c"), cross("b", "c")))
     boxes = figures_effects.block_plots("k", made.responses["wall"].blocks, "s")
-    assert boxes.count(">one order in all 4, probability 0.12<") >= 1
+    assert boxes.count(">same order in all 4, chance 0.12<") >= 1
     assert all(f">{name}=1<" in boxes for name in "abc")
 
 

@@ -73,7 +73,7 @@ AMBIGUOUS += ["1:02.5", "2024-01-31", "3/4", "1'234", "1\u202f234", "1.5\u00d710
 def test_an_ambiguous_number_is_refused_with_the_printed_text(token: str, around: str) -> None:
     with pytest.raises(NoNumber) as caught:
         number("last-float", around.format(token))
-    assert str(caught.value) == f"{token!r} is not a plain number; use regex:"
+    assert str(caught.value) == f"{token!r} is not a plain number; read it with regex:EXPRESSION"
 
 
 @pytest.mark.parametrize("word", ["nan", "-nan", "NaN", "inf", "-Infinity", "nanms", "infs"])

@@ -40,7 +40,10 @@ def test_data_after_a_trace_record_are_not_a_record(tmp_path: Path) -> None:
         (lambda path: path.mkdir() or path, "Is a directory"),
         (lambda path: path.write_text("PERF") and path, "is not a file of `perf record`"),
         (lambda path: file(path, record(SAMPLE), header=16), "was written to a pipe, or by an unknown version of perf"),
-        (lambda path: file(path, record(SAMPLE), size=0), "was not finished: `perf record` was ended before it could"),
+        (
+            lambda path: file(path, record(SAMPLE), size=0),
+            "is incomplete: `perf record` ended before it finished the file",
+        ),
         (lambda path: file(path, record(SAMPLE), size=99), "ends before its last record"),
         (lambda path: file(path, record(SAMPLE), bytes(8)), "damaged at byte 176"),
         (lambda path: file(path, record(COMPRESSED)), "is compressed; record it without -z"),

@@ -55,7 +55,7 @@ def test_a_test_is_sampled_in_one_way_for_all_of_its_metrics() -> None:
     text = STUDY + metric.format("wall", "wall") + metric.format("n", "samples:fp,hz=50")
     assert parse(text, "s.toml", "/").tests[0].sampling == Sampling("fp", "cpu-clock", 50, None)
     assert parse(STUDY + metric.format("n", "samples"), "s.toml", "/").tests[0].sampling == Sampling()
-    with pytest.raises(UsageError, match="is sampled in two ways: a command runs under one `perf record`"):
+    with pytest.raises(UsageError, match="is sampled in two ways: write the same samples:HOW in all metrics"):
         parse(text + metric.format("m", "samples:dwarf"), "s.toml", "/")
 
 
@@ -133,7 +133,7 @@ def test_a_refusal_of_perf_is_reported_in_its_words() -> None:
     most = int(Path("/proc/sys/kernel/perf_event_max_sample_rate").read_text())
     if most < perf_record.MOST_HZ:
         said = perf_record.obstacle(Sampling(hz=most + 1))
-        assert said == f"hz={most + 1}: the kernel permits {most} (sysctl kernel.perf_event_max_sample_rate)"
+        assert said == f"hz={most + 1}: the kernel permits at most {most} (sysctl kernel.perf_event_max_sample_rate)"
 
 
 def test_samples_of_a_command_that_was_not_sampled_are_not_a_number(tmp_path: Path) -> None:

@@ -72,7 +72,7 @@ def test_a_command_that_fails_times_out_or_is_not_confirmed_is_named_with_its_la
 
 def test_without_systemd_a_service_is_refused_in_one_line(tmp_path: Path) -> None:
     said = refused(ServiceReset(unit="x.service"), tmp_path, {"PATH": str(tmp_path)})
-    assert said == "there is no systemctl here: a reset of the kind service needs systemd"
+    assert said == "systemctl is not on the PATH, but a reset of kind 'service' needs it"
 
 
 CTL = """#!/bin/sh
@@ -87,8 +87,8 @@ UP = "ActiveState=active\\nMainPID=%d\\nActiveEnterTimestampMonotonic=%d\\nInvoc
 @pytest.mark.parametrize(
     ("after", "why"),
     [
-        ("", "x.service was not restarted: it has run since 100 us of this boot"),
-        (UP % (8, 200, "aa"), "x.service was not restarted: it has run since 200 us of this boot"),
+        ("", "x.service was not restarted: active since 100 us after boot"),
+        (UP % (8, 200, "aa"), "x.service was not restarted: active since 200 us after boot"),
         ("ActiveState=failed\\n", "x.service is failed after its restart"),
         ("ActiveState=activating\\n", "x.service is activating after its restart"),
         (" ", "x.service is unknown after its restart"),
@@ -121,7 +121,7 @@ VMSTAT = {"proc/vmstat": "drop_pagecache 4\ndrop_slab 2\n", "proc/meminfo": "Mem
 def test_caches_that_were_not_dropped_are_noticed(tmp_path: Path) -> None:
     """A recorded host takes the order and drops nothing."""
     reader = tree(tmp_path, {**VMSTAT, "proc/sys/vm/drop_caches": ""})
-    with pytest.raises(ResetError, match="accepted the write, but the kernel has dropped nothing"):
+    with pytest.raises(ResetError, match="accepted the write, but the kernel dropped nothing"):
         on(reader, CachesReset())
     assert (tmp_path / "proc/sys/vm/drop_caches").read_text() == "3\n"
 
@@ -145,9 +145,9 @@ def test_cooling_waits_for_the_hottest_sensor_and_the_slowest_cpu(tmp_path: Path
     reader = tree(tmp_path, HOT)
     cool = on(reader, CoolDownReset(celsius=56, khz=1_000_000, timeout_s=0.1))
     assert (cool["celsius"], cool["khz"]) == (55.5, 1_000_000)
-    with pytest.raises(ResetError, match=r"^after 0\.1 s still 55\.5 degrees Celsius, 50 are required$"):
+    with pytest.raises(ResetError, match=r"^still at 55\.5 degrees Celsius \(required: at most 50\) after 0\.1 s$"):
         on(reader, CoolDownReset(celsius=50, timeout_s=0.1))
-    with pytest.raises(ResetError, match=r"^after 0\.1 s still 1,000,000 kHz, 2,000,000 are required$"):
+    with pytest.raises(ResetError, match=r"^still at 1,000,000 kHz \(required: at least 2,000,000\) after 0\.1 s$"):
         on(reader, CoolDownReset(khz=2_000_000, timeout_s=0.1))
 
 
@@ -225,7 +225,9 @@ def test_a_study_whose_every_reset_failed_is_an_error(tmp_path: Path) -> None:
     finished = order("run", "s.toml", folder=tmp_path)
     assert finished.returncode == 2
     last = finished.stderr.splitlines()[-1]
-    assert last == "cbench: error: s.db: every run was left out, nothing was measured: not reset: false: exited with 1"
+    assert (
+        last == "cbench: error: s.db: every run was left out, so nothing was measured: not reset: false: exited with 1"
+    )
 
 
 def test_a_reset_that_can_never_work_is_known_without_doing_it(tmp_path: Path) -> None:
@@ -276,7 +278,7 @@ def test_a_study_whose_reset_can_never_work_is_refused_before_it_begins(tmp_path
             tmp_path, study({"a": "touch ran; echo 1"}, "setup = 'touch ran'\nrepetitions = 1", wanted[kind])
         )
         finished = order("run", path, folder=tmp_path)
-        said = f"cbench: error: {path}: a reset of the kind {kind!r} cannot work here: {why[kind]}\n"
+        said = f"cbench: error: {path}: a reset of kind {kind!r} cannot work here: {why[kind]}\n"
         assert (finished.returncode, finished.stderr) == (3, said)
         assert not (tmp_path / "ran").exists()
         assert not (tmp_path / "s.db").exists()

@@ -104,7 +104,11 @@ def test_a_harness_with_its_own_order_runs_random_halves_of_its_tests(tmp_path: 
 def test_a_test_without_a_result_has_failed_and_the_others_count(tmp_path: Path) -> None:
     data = run(tmp_path, study(head="repetitions = 1"), ("culprit", "broken", "victim"))
     failures = {(test, why) for _, _, test, why, _ in rows(data)}
-    assert failures == {(0, None), (2, None), (1, "a process that exited with 1 gave no result for it: it broke")}
+    assert failures == {
+        (0, None),
+        (2, None),
+        (1, "the process exited with 1 and reported no result for this test: it broke"),
+    }
 
 
 @pytest.mark.slow
@@ -126,10 +130,10 @@ def test_the_order_of_results_counts_only_where_the_harness_writes_them_as_it_ru
         (["./none", "{tests}"], "./none could not be started: No such file or directory"),
         (["sh", "-c", "sleep 60", "{tests}"], "timed out (0.3 s)"),
         (["false", "{results}", "{tests}"], "exited with 1 and wrote no results: it printed nothing"),
-        (["cp", "harness.py", "{results}", "-S{filter}"], "its results: not a format that cbench reads"),
+        (["cp", "harness.py", "{results}", "-S{filter}"], "its results: unknown format; cbench reads "),
         (
             ["sh", "-c", "echo 'BenchmarkX 1 2 ns/op'", "{filter}"],
-            "its results are not of these tests, but of 'BenchmarkX'",
+            "its results belong to other tests, such as 'BenchmarkX'",
         ),
     ],
 )

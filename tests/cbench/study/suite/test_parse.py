@@ -15,15 +15,15 @@ WRONG = [
     (
         {"discover": "[]"},
         "",
-        "suite.discover: is missing: write a list of words, or one of the presets pytest-benchmark",
+        "suite.discover: is missing: write a list of words, or set preset to one of pytest-benchmark",
     ),
     ({"program": "[]"}, "", "suite.program: is missing: the words that start the harness"),
-    ({"run": '["x"]'}, "", "suite.run: selects no tests: one of its words must contain {tests}, {order}, {filter}"),
+    ({"run": '["x"]'}, "", "suite.run: selects no tests: one of its words must contain {tests} or {order} or {filter}"),
     ({"run": '["x={tests}"]'}, "", "suite.run: {tests} must be a separate word: it expands to several"),
     ({"isolated": '"some"'}, "", "suite.isolated: 'some': must be one of both"),
     ({"isolated": "1"}, "", "suite.isolated: 1: must be true or false"),
     ({"names": "'('"}, "", "suite.names: '(': missing )"),
-    ({"names": "'(a)(b)'"}, "", "suite.names: '(a)(b)': write an expression with one group, the name"),
+    ({"names": "'(a)(b)'"}, "", "suite.names: '(a)(b)': must have exactly one group"),
     ({"other": "1"}, "", "suite.other: unknown; valid here: preset, program"),
     (
         {"run": OWN},

@@ -96,7 +96,7 @@ def test_the_watchdog_of_a_counter_is_kept_if_the_kernel_reads_another_clock(tmp
     root = plant(tmp_path, machine(4) | {"proc/cpuinfo": "vendor_id\t: GenuineIntel"} | files)
     merged = merge(cmdline.parse("ro"), ["tsc=nowatchdog"], Facts(Reader(str(root))))
     assert (merged.add, [row.action for row in merged.rows]) == ((), ["skip"])
-    assert "reads hpet" in merged.rows[0].why
+    assert "uses the clock hpet" in merged.rows[0].why
 
 
 def test_a_safeguard_that_stays_is_named(facts: Facts) -> None:

@@ -68,7 +68,7 @@ CASES = (
     (TIMER, "delayed_work_timer_fn", BOOT, "nohz_full=3", "work"),
     (TIMER, "process_timeout", KNOB, "tasks", "task"),
     (TIMER, "tcp_keepalive_timer", BOOT, "nohz_full=3", "kernel timer"),
-    (PULLED, "tcp_keepalive_timer", BOOT, "nohz_full=3", "up to 6.18", "CPU 0"),
+    (PULLED, "tcp_keepalive_timer", BOOT, "nohz_full=3", "until Linux 6.18", "CPU 0"),
     (WORK, "vmstat_update", KNOB, "vm.stat_interval", "memory counters"),
     (WORK, "fb_flashcursor", KNOB, "console.blink", "cursor"),
     (WORK, "dbs_work_handler", KNOB, "cpufreq.governor", "governor"),

@@ -95,7 +95,7 @@ def test_the_text_has_the_split_the_causes_and_the_timeline() -> None:
     for part in (
         "timer interrupt 300 us late",
         "interrupts off in task hog (812)",
-        "stopped** at CPU 1: 301 us",
+        "stopped** by a wake-up on CPU 1 that was 301 us late",
         "-1.5 us  idle state C1 begins",
         "+0.0 us  due",
         "C1 90 times, 900 us (wakes in 2 us)",

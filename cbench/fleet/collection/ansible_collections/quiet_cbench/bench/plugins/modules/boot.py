@@ -7,14 +7,14 @@ from ansible_collections.quiet_cbench.bench.plugins.module_utils.programs import
 
 DOCUMENTATION = """
 module: boot
-short_description: The boot parameters of a profile of quiet
+short_description: Apply or remove the boot parameters of a quiet profile
 description: Calls C(quiet boot plan), C(apply) and C(remove). Returns C(reboot_needed). Needs root.
 options:
-  state: {description: applied or removed., type: str, choices: [applied, removed], default: applied}
-  profile: {description: A bundled profile or the path of one., type: str, default: bench}
+  state: {description: Whether to apply or remove., type: str, choices: [applied, removed], default: applied}
+  profile: {description: Name of a bundled profile or path of a profile file., type: str, default: bench}
   cpus: {description: CPUs to isolate; selected automatically by default., type: str, default: ''}
-  root: {description: A recorded machine instead of this host., type: path, default: /}
-  bin: {description: Directory of the programs., type: path, default: ''}
+  root: {description: Directory of a recorded machine to use instead of this host., type: path, default: /}
+  bin: {description: Directory of quiet and cbench; searches the PATH by default., type: path, default: ''}
 author: the authors of quiet and cbench
 """
 

@@ -7,12 +7,12 @@ from ansible_collections.quiet_cbench.bench.plugins.module_utils.programs import
 
 DOCUMENTATION = """
 module: noise
-short_description: What interrupts these CPUs, as the fact quiet_noise
+short_description: Measure the interruptions of CPUs and return them as the fact quiet_noise
 description: Calls C(quiet noise). Changes nothing.
 options:
-  cpus: {description: CPUs to watch such as 2-3., type: str, required: true}
-  seconds: {description: How long., type: float, default: 10}
-  bin: {description: Directory of the programs., type: path, default: ''}
+  cpus: {description: CPUs to measure such as 2-3., type: str, required: true}
+  seconds: {description: Duration of the measurement in seconds., type: float, default: 10}
+  bin: {description: Directory of quiet and cbench; searches the PATH by default., type: path, default: ''}
 author: the authors of quiet and cbench
 """
 

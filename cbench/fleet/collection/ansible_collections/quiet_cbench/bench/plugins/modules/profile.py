@@ -1,4 +1,4 @@
-"""Apply a profile of quiet to a host, or restore the host."""
+"""Apply a quiet profile to a host, or restore the host."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from ansible_collections.quiet_cbench.bench.plugins.module_utils.programs import
 
 DOCUMENTATION = """
 module: profile
-short_description: Apply a profile of quiet, or restore the host
+short_description: Apply a quiet profile, or restore the host
 description: Calls C(quiet plan), C(quiet apply) and C(quiet restore). Needs root.
 options:
-  state: {description: applied or restored., type: str, choices: [applied, restored], default: applied}
-  profile: {description: A bundled profile or the path of one., type: str, default: bench}
+  state: {description: Whether to apply or restore., type: str, choices: [applied, restored], default: applied}
+  profile: {description: Name of a bundled profile or path of a profile file., type: str, default: bench}
   cpus: {description: CPUs to isolate; selected automatically by default., type: str, default: ''}
-  root: {description: A recorded machine instead of this host., type: path, default: /}
-  bin: {description: Directory of the programs., type: path, default: ''}
+  root: {description: Directory of a recorded machine to use instead of this host., type: path, default: /}
+  bin: {description: Directory of quiet and cbench; searches the PATH by default., type: path, default: ''}
 author: the authors of quiet and cbench
 """
 

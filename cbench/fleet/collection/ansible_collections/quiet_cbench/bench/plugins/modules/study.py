@@ -1,7 +1,8 @@
-"""Start a measurement of cbench detached, wait for its end, stop it, or take a consistent copy of its store."""
+"""Start a detached cbench measurement, wait for its end, stop it, or make a consistent copy of its store."""
 
 from __future__ import annotations
 
+import contextlib
 import filecmp
 import json
 import os
@@ -14,20 +15,21 @@ from ansible_collections.quiet_cbench.bench.plugins.module_utils.programs import
 
 DOCUMENTATION = """
 module: study
-short_description: A detached measurement of cbench
-description: Idempotent. A measurement that was cut short is resumed; a plain run begins again, its store renamed.
+short_description: Start, stop, await or copy a detached cbench measurement
+description: >-
+  Idempotent. Resumes an interrupted measurement. An interrupted plain run starts again, and its old store is renamed.
 options:
-  data: {description: The store., type: path, required: true}
+  data: {description: Path of the store., type: path, required: true}
   state:
-    description: What to achieve.
+    description: The state to reach.
     type: str
     choices: [started, finished, stopped, fetched]
     default: started
-  begin: {description: Arguments of cbench that start it; required for started., type: list, elements: str, default: []}
-  chdir: {description: The directory to begin it in., type: path, default: ''}
-  copy: {description: Where fetched puts the copy; DATA.copy by default., type: path, default: ''}
-  timeout: {description: Seconds that finished waits., type: int, default: 86400}
-  bin: {description: Directory of the programs., type: path, default: ''}
+  begin: {description: Arguments of cbench; required for started., type: list, elements: str, default: []}
+  chdir: {description: Working directory of the measurement., type: path, default: ''}
+  copy: {description: Path of the copy that fetched creates; DATA.copy by default., type: path, default: ''}
+  timeout: {description: Maximum time in seconds to wait for finished., type: int, default: 86400}
+  bin: {description: Directory of quiet and cbench; searches the PATH by default., type: path, default: ''}
 author: the authors of quiet and cbench
 """
 RESUMED = {"order": ("order", "resume"), "screen": ("screen", "resume"), "ab": ("ab", "--resume")}
@@ -44,7 +46,7 @@ def status(module):
 def start(module, found):
     data, begin = module.params["data"], module.params["begin"]
     if not begin:
-        module.fail_json(msg="begin: is needed for state=started")
+        module.fail_json(msg="begin: required for state=started")
     if found and found["state"] in ("running", "finished"):
         return False
     if module.check_mode:
@@ -56,6 +58,8 @@ def start(module, found):
     elif found and not resumed and os.path.exists(data):
         os.replace(data, f"{data}.cut-{int(time.time())}")
     if module.params["chdir"]:
+        if not os.path.isdir(module.params["chdir"]):
+            module.fail_json(msg=f"chdir: {module.params['chdir']}: no such directory")
         os.chdir(module.params["chdir"])
     end = words.index("--") if "--" in words else len(words)
     words.insert(end, "--detach")
@@ -65,6 +69,8 @@ def start(module, found):
         return False
     if code:
         module.fail_json(msg=(err.strip().splitlines() or [f"exit code {code}"])[-1], rc=code)
+    if not os.path.exists(data) and not os.path.exists(data + ".job"):
+        module.fail_json(msg=f"begin: does not write to {data}; give it -o with this file")
     return True
 
 
@@ -76,18 +82,22 @@ def fetch(module):
     if module.check_mode:
         module.exit_json(changed=not os.path.exists(copy), path=copy)
     fresh = f"{copy}.{os.getpid()}"
-    source = sqlite3.connect(pathlib.Path(data).absolute().as_uri() + "?mode=ro", uri=True)
-    target = sqlite3.connect(fresh)
+    if not os.path.isdir(os.path.dirname(os.path.abspath(copy))):
+        module.fail_json(msg=f"{copy}: no such directory")
     try:
-        with target:
-            source.backup(target)
-        target.execute("PRAGMA journal_mode=DELETE")
+        with (
+            contextlib.closing(
+                sqlite3.connect(pathlib.Path(data).absolute().as_uri() + "?mode=ro", uri=True)
+            ) as source,
+            contextlib.closing(sqlite3.connect(fresh)) as target,
+        ):
+            with target:
+                source.backup(target)
+            target.execute("PRAGMA journal_mode=DELETE")
     except sqlite3.Error as error:
-        target.close()
-        os.unlink(fresh)
+        if os.path.exists(fresh):
+            os.unlink(fresh)
         module.fail_json(msg=f"{data}: {error}")
-    target.close()
-    source.close()
     try:
         changed = not (os.path.exists(copy) and filecmp.cmp(fresh, copy, shallow=False))
         os.replace(fresh, copy)
@@ -118,7 +128,7 @@ def main():
         changed = start(module, found)
     elif module.params["state"] == "stopped":
         changed = bool(found) and found["state"] == "running"
-        # Also of a study that is not running now: systemd may resume it at the next boot.
+        # Also if the study is not running now: systemd may resume it at the next boot.
         if found and found["state"] != "finished" and not module.check_mode:
             call(module, "cbench", "stop", module.params["data"])
     else:
@@ -127,7 +137,7 @@ def main():
             time.sleep(2)
             found = status(module)
         if not module.check_mode and (not found or found["state"] != "finished"):
-            module.fail_json(msg=f"not finished: {json.dumps(found)}")
+            module.fail_json(msg=f"{module.params['data']}: not finished: {json.dumps(found)}")
     module.exit_json(changed=changed, status=None if module.check_mode else status(module))
 
 

@@ -19,8 +19,9 @@ sys.exit({function}())
 
 
 def misfit(name):
-    """The reason why a wheel does not fit this Python, "" if it fits (packaging.python.org, Binary distribution
-    format).
+    """The reason why a wheel does not fit this Python, "" if it fits.
+
+    See "Binary distribution format" on packaging.python.org.
     """
     python, abi, where = name.removesuffix(".whl").split("-")[-3:]
     version = sys.version_info[:2]
@@ -47,7 +48,7 @@ def main(archive):
             if wrong := misfit(member.name):
                 sys.exit(f"{member.name} {wrong}: set quiet_cbench_python or ansible_python_interpreter")
             with zipfile.ZipFile(io.BytesIO(tar.extractfile(member).read())) as wheel:
-                wheel.extractall(site)  # noqa: S202 - made by cbench.fleet.wheels
+                wheel.extractall(site)  # noqa: S202 - written by cbench.fleet.wheels
                 for name in wheel.namelist():
                     if name.endswith(".dist-info/entry_points.txt"):
                         for program, entry in entry_points(wheel.read(name).decode()):
