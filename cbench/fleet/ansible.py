@@ -254,7 +254,8 @@ def _extra(variables: Mapping[str, JsonValue]) -> str:
     def marked(value: JsonValue) -> str:
         if isinstance(value, list):
             return f"[{', '.join(map(marked, value))}]"
-        return f"!unsafe {json.dumps(value)}" if value else '""'
+        # Ansible would read !unsafe "true" as a truth value.
+        return f"!unsafe {json.dumps(value)}" if isinstance(value, str) and "{" in value else json.dumps(value)
 
     pairs = ((key, marked(value) if key in LITERAL else json.dumps(value)) for key, value in variables.items())
     return f"{{{', '.join(f'{json.dumps(key)}: {value}' for key, value in pairs)}}}"

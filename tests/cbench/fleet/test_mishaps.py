@@ -105,7 +105,7 @@ def test_a_password_that_an_allocation_prints_is_refused_and_the_machines_are_re
 def test_after_a_failed_allocation_another_one_is_asked_for_and_braces_are_no_templates(tmp_path: Path) -> None:
     (tmp_path / "printed.json").write_text(json.dumps(hosts(tmp_path, 1)))
     (tmp_path / "hosts.json").write_text(json.dumps(hosts(tmp_path, 2)))  # not that of this fleet
-    command = "cbench run --trials 3 -- printf '{{.ID}} {{ 6*7 }}'"
+    command = "cbench run --trials 3 -- echo '{{.ID}} {{ 6*7 }}' true 5"
     (tmp_path / "s.toml").write_text(
         f'[fleet]\nbin = "{BIN}"\ncommand = "{command}"\n'
         'allocate = "test -e ready && cat printed.json"\nrelease = "touch free"\n'
@@ -115,7 +115,7 @@ def test_after_a_failed_allocation_another_one_is_asked_for_and_braces_are_no_te
     nodes = json.loads(fleet(tmp_path, "run", "s.toml", "-o", "out", "--json").stdout)["nodes"]
     assert {name: node["state"] for name, node in nodes.items()} == {"n0": "released"}
     (measured,) = read(tmp_path / "out" / "results" / "n0.db")
-    assert "{{.ID}} {{ 6*7 }}" in measured.name
+    assert measured.name == "echo '{{.ID}} {{ 6*7 }}' true 5"
 
 
 @pytest.mark.parametrize("printed", ["3", '{"_meta": 3}', '{"_meta": {"hostvars": {}}, "g": 3}', "\xff"])
