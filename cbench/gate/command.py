@@ -21,7 +21,7 @@ def gate_command(
     new: Annotated[str | None, typer.Option(metavar="REV|CMD", help="Use this instead of `new` in the file.")] = None,
     profile: Annotated[
         str | None,
-        typer.Option(metavar="P", help="Measure within `quiet run --profile P`, instead of the file's profile."),
+        typer.Option(metavar="P", help="Run the gate within `quiet run --profile P`; overrides `profile` in the file."),
     ] = None,
     markdown: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write a summary for a pull request to FILE.")

@@ -91,8 +91,8 @@ def _digest(path: Path) -> str:
 def _blocks(
     options: LayoutOptions, every: list[CommandSeries], run: Callable[[CommandSeries], Trial], show: Show
 ) -> float:
-    """Run blocks with one run of each build, in random order, until there are enough; returns their duration in
-    seconds.
+    """Run blocks, each with one run of every build in random order, until the requested number is reached or the time
+    budget is used. Returns the duration in seconds.
     """
     order, begin, done = Stream(options.seed, "order"), time.monotonic(), 0
     while True:

@@ -88,7 +88,8 @@ def _ended(path: Path) -> EndedTrials:
         )
     if left := sum(not run.over for run in runs.values()):
         warnings.append(
-            f"the study is not finished: {left:,} of {counted(len(runs), 'run')} {'is' if left == 1 else 'are'} left"
+            f"the study is not finished: {left:,} of {counted(len(runs), 'run')} {'is' if left == 1 else 'are'} left; "
+            f"to complete it: cbench order resume {path}"
         )
     rows = tuple(
         (test, orders[run], run, position, values.get((run, position), {})) for run, position, test, _, _, _ in ended

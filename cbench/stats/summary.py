@@ -21,8 +21,9 @@ class Summary:
     """The summary of one workload's trials, in the counter's unit; `p90`, `p99` and `max` are differences from the
     mode.
 
-    `floor`: the lowest value that repeats, None if no value does; `at_floor`: the number of trials on the floor;
-    `near_floor`: the number within one step of the counter. `mode_count`: 1 if no value repeats.
+    `floor`: the lowest value that repeats, None if no value does; `at_floor`: the number of trials equal to the floor;
+    `near_floor`: the number of trials at most one step of the counter from the floor. `mode_count`: the number of
+    trials equal to the mode, 1 if no value repeats.
     """
 
     count: int

@@ -118,7 +118,7 @@ def about(source: str) -> ValidationFacts:
     """Read the setup from a study's text. Raises UsageError for the text of another study."""
     line = next((each for each in source.splitlines() if each.startswith(MARK)), None)
     if line is None:
-        raise UsageError("is not a validation but another study; choose another name (-o)")
+        raise UsageError("contains another study, not a validation; choose another file (-o)")
     facts = json.loads(line.removeprefix(MARK))
     return ValidationFacts(
         tuple(HostInstrument(**each) for each in facts["instruments"]), facts["etalon_s"], facts["clocksource"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def install_service(profile: str, cpus: str | None, trust: bool, root: str, as_json: bool) -> int:
-    """Install a systemd unit that applies a profile after each boot and restores when it is stopped."""
+    """Install a systemd unit that applies a profile after each boot and restores the settings when the unit stops."""
     from quiet.cli import json_output, text, text_host
     from quiet.host.host import Host
     from quiet.service import service

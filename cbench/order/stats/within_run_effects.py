@@ -70,8 +70,8 @@ class LabelEffect:
 
 @dataclass(frozen=True, slots=True)
 class AgainstOthers(Grouped):
-    """Each label of a test against all its other labels, one array element per label: a row of the matrix of
-    predecessors.
+    """The comparison of the trials with each label with all other trials of the same test, one array element per label;
+    for predecessors, one row of the matrix of predecessors.
     """
 
     medians_others: Values

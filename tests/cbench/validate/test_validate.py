@@ -107,7 +107,7 @@ def counted(store: Path) -> int:
         (["--no-run"], "validate.db: no such file; omit --no-run to measure"),
         (["-o", "text"], "text: already exists and is not a store; choose another name (-o)"),
         (["-o", "other.db"], "other.toml: already exists and belongs to another study; choose another name (-o)"),
-        (["-o", "order.db"], "order.db: is not a validation but another study; choose another name (-o)"),
+        (["-o", "order.db"], "order.db: contains another study, not a validation; choose another file (-o)"),
     ],
 )
 def test_impossible_requests_are_reported_in_one_line_and_nothing_is_measured(
@@ -183,5 +183,5 @@ def test_its_duration_is_known_as_far_as_the_etalon_goes() -> None:
 
 
 def test_another_studys_text_is_not_a_validation() -> None:
-    with pytest.raises(UsageError, match="is not a validation but another study"):
+    with pytest.raises(UsageError, match="contains another study, not a validation"):
         plan.about("[study]\n")
