@@ -6,13 +6,15 @@ import json
 import subprocess
 import sys
 import tarfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from cbench.fleet import run, state
-from tests.cbench.fleet.nodes import BIN, fleet, hosts, study
+from tests.cbench.fleet.nodes import BIN, Controller, fleet, hosts, study
+from tests.cbench.running import comes
 from tests.hosts import ARCHIVES
 from tests.quiet.boot.trees import grow
 
@@ -71,6 +73,26 @@ def test_how_the_nodes_differ_is_reported_before_the_study_begins_and_by_its_sta
     (at,) = [number for number, line in enumerate(lines) if report in line]
     assert at < min(number for number, line in enumerate(lines) if " trials, " in line)
     assert report in fleet(tmp_path, "status", "-o", "out").stdout
+
+
+@pytest.mark.long
+@pytest.mark.slow
+def test_a_node_that_joins_later_is_compared_too(tmp_path: Path, start: Callable[..., Controller]) -> None:
+    root = recorded(tmp_path / "root")
+    first, later = (programs(tmp_path / kernel, root, kernel=kernel) for kernel in ("6.1.0", "6.12.3"))
+    begin(tmp_path, first, later)
+    later.rename(away := later.with_name("away"))
+    controller = start("run", "-i", "hosts.json", "s.toml", "-o", "out", "--poll", "0.1")
+
+    def measures() -> bool:
+        known = state.load(tmp_path / "out")
+        return known is not None and "n0" in known.nodes and known.nodes["n0"].trials_done > 0
+
+    assert comes(measures)
+    assert state.existing(tmp_path / "out").unlike == ()
+    away.rename(later)
+    assert controller.wait(300) == 0
+    assert state.existing(tmp_path / "out").unlike == ("kernel 6.1.0 (n0) and 6.12.3 (n1)",)
 
 
 @pytest.mark.slow
