@@ -315,6 +315,7 @@ def _kept(options: ExternalOptions, cpus: frozenset[int], tell: Callable[[str], 
         try:
             yield CommandKeeper(store)
         except (QuietError, KeyboardInterrupt, SystemExit):
+            store.drop_if_empty()
             if store.kept:
                 tell(f"{store.kept:,} trials of this run are kept in {options.output}")
             raise

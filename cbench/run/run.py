@@ -114,11 +114,13 @@ def _kept(
         try:
             yield keep
         except QuietError as error:
+            store.drop_if_empty()
             if store.kept and " kept in " not in str(error):
                 raise type(error)(f"{error}; {kept()}") from None
             raise
         except (KeyboardInterrupt, SystemExit):
-            tell(kept())
+            store.drop_if_empty()
+            tell(kept() if store.kept else "no trial was measured")
             raise
 
 

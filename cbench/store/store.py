@@ -45,6 +45,7 @@ class Store(Database):
         super().__init__(path, connection, writing)
         self._run: int | None = None
         self._kept = 0
+        self._drops = self._created = False
         self._series = 0
         self._next: dict[int, int] = {}
 
@@ -55,7 +56,9 @@ class Store(Database):
         Raises UsageError if the file is not a store or its directory does not exist, QuietError if it cannot be
         written.
         """
+        created = not os.path.exists(path)
         store = cls(Path(path), for_writing(Path(path)), True)
+        store._created = created
         row = (time.time_ns(), __version__, compact(list(command)), compact(host))
         try:
             store._run = store._write(lambda c: _insert(c, NEW_RUN, row))
@@ -124,6 +127,10 @@ class Store(Database):
             self._next[series] += len(trials)
         self._kept += len(rows)
 
+    def drop_if_empty(self) -> None:
+        """After an error: remove the file when the store is closed, if this run created it and no trial is in it."""
+        self._drops = self._created and not self._kept
+
     def finish(self, series: int, facts: Mapping[str, Any]) -> None:
         """Mark a series as complete. `facts`: facts that its process reported at the end, including the values of the
         warm-up.
@@ -158,6 +165,8 @@ class Store(Database):
                 self._write(lambda c: c.execute("UPDATE run SET ended_ns = ? WHERE run = ?", row))
         finally:
             super().close()
+            if self._drops:
+                self.path.unlink(missing_ok=True)
 
     def _what_is_kept(self) -> str:
         return f"; {self._kept:,} trials of this run are kept in it" if self._kept else "; nothing of this run is kept"

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from cbench.formats.registry import read
 from cbench.store.store import Store
 from quiet.errors import UsageError
 from tests.cbench.running import CBENCH, cbench, error_line, measured
@@ -225,3 +226,18 @@ def test_too_few_discarded_trials_are_neither_settled_nor_not() -> None:
     (result,) = measured("hash", warmup="5", params=["n=1000"])["results"]
     assert result["settled"] is None
     assert "settled" not in result["verdict"]
+
+
+@pytest.mark.parametrize("words", [["hash", "--counter", "nope"], ["--", "false"]])
+def test_a_run_that_fails_before_its_first_trial_leaves_no_file_and_keeps_an_older_one(
+    tmp_path: Path, words: list[str]
+) -> None:
+    for existing in (False, True):
+        path = tmp_path / f"{existing}.db"
+        if existing:
+            assert cbench("run", "-o", str(path), "--trials", "2", "--warmup", "0", "--", "true").returncode == 0
+        before = path.read_bytes() if existing else None
+        end = words.index("--") if "--" in words else len(words)
+        assert cbench("run", *words[:end], "-o", str(path), *words[end:]).returncode == 2
+        assert path.exists() == existing
+        assert before is None or len(read(path)) == 1
