@@ -114,8 +114,8 @@ def run(config: GateConfig, artifacts: Path | None, show: Show, tell: Callable[[
     facts = [_facts(first, seed)]
     suspects = frozenset(test.name for test in judged.values() if test.outcome == SUSPECTED)
     if config.rule.confirm and suspects:
-        many = "1 suspected test" if len(suspects) == 1 else f"{len(suspects)} suspected tests"
-        tell(f"{many}: measuring a second session to confirm or clear the suspicion")
+        many = "1 suspected regression" if len(suspects) == 1 else f"{len(suspects)} suspected regressions"
+        tell(f"{many}: running a second session to confirm or clear {'it' if len(suspects) == 1 else 'them'}")
         with keys_named(config.path):
             second = measure(config, seed + 1, suspects, _folder(artifacts, 2), show, tell)
         facts.append(_facts(second, seed + 1))

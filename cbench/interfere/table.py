@@ -35,7 +35,7 @@ def _table(measured: InterfereResult, result: WorkloadInterference) -> Table:
     table = Table(title=escape(f"{result.workload} ({settings})"), title_justify="left")
     table.add_column("load")
     table.add_column("CPU", justify="right")
-    changes = ("change in floor", "change in median, 95 % interval")
+    changes = ("change\nin floor", "change in median,\n95 % interval")
     for name in ("floor", "median", *changes, "polluted", "load ran"):
         table.add_column(name, justify="right", no_wrap=True)
     for row in result.conditions:

@@ -100,7 +100,7 @@ def intervals(result: OrderResult) -> str:
         _names(axes, [name for name, _ in tests])
         axes.plot([], [], "o-", color=FIXED, markersize=4.5, label=result.arm_labels[0])
         axes.plot([], [], "D-", color=RANDOM, markersize=4.5, label=result.arm_labels[1])
-        axes.set(xlabel=f"median and its interval, difference in % from the median in {result.arm_labels[0]}")
+        axes.set(xlabel=f"median and interval, difference in % from the median in {result.arm_labels[0]}")
         _legend(axes)
 
     return svg("intervals", draw, 1.1 + 0.34 * max(len(tests), 1))

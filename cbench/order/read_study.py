@@ -84,7 +84,8 @@ def _ended(path: Path) -> EndedTrials:
         warnings.append(f"{failed:,} of {len(ended):,} trials failed")
     if lost := [run for run in runs.values() if run.failure]:
         warnings.append(
-            f"{counted(len(lost), 'run')} {'was' if len(lost) == 1 else 'were'} left out: {lost[0].failure}"
+            f"{counted(len(lost), 'run')} {'was' if len(lost) == 1 else 'were'} left out; the first, run "
+            f"{lost[0].number + 1}: {lost[0].failure}"
         )
     if left := sum(not run.over for run in runs.values()):
         warnings.append(

@@ -1,7 +1,7 @@
 """Compare the etalon with an independent clock, and check whether the first run of a series is like the others.
 
-D. Flater, NIST TN 1855 (2014), sections 3.2 to 3.4 and 3.8: an etalon waits busily until its time is over according to
-a clock, and a wristwatch shows whether that clock is right. For one metric, the only outliers were the first values
+D. Flater, NIST TN 1855 (2014), sections 3.2 to 3.4 and 3.8: an etalon waits busily until its time has elapsed on a
+clock, and a wristwatch shows whether that clock is right. For one metric, the only outliers were the first values
 of series.
 """
 

@@ -104,7 +104,9 @@ def check(path: Path, names: Sequence[str], values: Sequence[str]) -> None:
 
 
 def present(path: Path, names: Sequence[str], values: Sequence[str]) -> list[str]:
-    """The columns of trials that a file has. Raises UsageError if a required one is missing."""
+    """The known columns of trials that the file contains. Raises UsageError if a required column is missing or a known
+    column is duplicated.
+    """
     check(path, names, values)
     return [name for name in (*NEEDED[:2], *values, *OPTIONAL) if name in names]
 

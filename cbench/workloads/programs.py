@@ -4,7 +4,7 @@
     python -m cbench.workloads.programs 1 load=SOCKET [times=N]       the same, with dd on the same CPU (competing.py)
     python -m cbench.workloads.programs 2 [processes=N] [exponent=P]  check a perfect number (exponent P, N processes)
     python -m cbench.workloads.programs 3 [blocks=N] [mib=M]          copy N blocks of M MiB, /dev/urandom to /dev/null
-    python -m cbench.workloads.programs 4 [ms=N]                      read a clock until N milliseconds are over
+    python -m cbench.workloads.programs 4 [ms=N]                      read a clock until N milliseconds have elapsed
 
 Each program checks its result, and exits with 1 if the result is wrong. It prints one JSON object: the work done, and
 the time of the work itself, excluding Python's start, by every available clock and in ticks of cbench's own clock.
@@ -111,7 +111,7 @@ def copy(blocks: int, mib: int) -> Made:
 
 
 def etalon(ms: int) -> Made:
-    """Read the clock until `ms` milliseconds of CLOCK_MONOTONIC_RAW are over."""
+    """Read the clock until `ms` milliseconds have elapsed on CLOCK_MONOTONIC_RAW."""
     with builtin("etalon", {"n": ms}) as loaded:
         result, took = _timed(lambda: loaded.run(loaded.state, ms))
     _check({result}, {ms})

@@ -112,7 +112,11 @@ def run_command(
     ] = None,
     as_user: Annotated[
         str | None,
-        typer.Option("--as", metavar="USER", help="Run the command as this user, such as root. Default: you."),
+        typer.Option(
+            "--as",
+            metavar="USER",
+            help="Run the command as USER, such as root. Default: the current user, or the user who called sudo.",
+        ),
     ] = None,
     threads: Annotated[
         bool | None,

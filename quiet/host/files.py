@@ -75,4 +75,4 @@ class Files(Reader):
 
     def _only_live(self) -> None:
         if not self.live:
-            raise OSError(errno.EOPNOTSUPP, "a recorded tree has no processes to change")
+            raise OSError(errno.EOPNOTSUPP, "processes cannot be changed in a recorded machine (--root)")

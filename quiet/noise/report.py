@@ -128,7 +128,7 @@ class CpuReport:
 
     @property
     def own_pct(self) -> float:
-        """The percentage of the time that causes within this system took."""
+        """The percentage of the measured time that was lost to causes within this system."""
         return self.lost_pct - self.host_pct - self.stall_pct - self.unattributed_pct
 
 

@@ -55,7 +55,7 @@ def read(paths: Sequence[Path]) -> Data:
         combined(parts, names),
         passports=differing,
         warnings=(*warnings, *(f"the hosts differ: {each}" for each in differing)),
-        about=(*parts[0].about, ("hosts", f"{len(names):,}, each with its own batches: {some(names)}")),
+        about=(*parts[0].about, ("hosts", f"{some(names)} ({len(names):,}), each with its own batches")),
     )
 
 

@@ -196,7 +196,7 @@ TABLE: tuple[BootParameter, ...] = (
     ),
     BootParameter(
         "init_on_alloc",
-        "0 allocates memory without clearing it; 1 writes zeros first, which costs time and cache at each allocation",
+        "0 allocates memory without clearing it; 1 fills it with zeros first, which takes time and evicts cache lines",
         risk="old contents can leak through bugs in the kernel",
         example="0",
     ),

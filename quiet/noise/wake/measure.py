@@ -136,7 +136,7 @@ def _tracer(
         tracefs.check(host)
         return stack.enter_context(WakeTracer(host, {each.cpu: each.pid for each in started}, online, wanted.period))
     except tracefs.NoTraceError as error:
-        limits.append(f"no kernel tracing, so only the distribution is known: {error}")
+        limits.append(f"kernel tracing is unavailable ({error}), so only the distribution is reported")
         if error.remedy:
             limits.append(f"to see the causes of the worst wake-ups, {error.remedy}")
         return None

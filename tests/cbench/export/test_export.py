@@ -248,7 +248,7 @@ def test_json_reports_the_written_file(store: Path, tmp_path: Path) -> None:
     done = cbench("export", str(store), "--format", "csv", "-o", out, "--json")
     assert json.loads(done.stdout) == {"format": "csv", "output": out, "series": 5, "trials": 60}
     done = cbench("export", str(store), "--format", "csv", "--json")
-    assert error_line(done).startswith("--json: add --output")
+    assert error_line(done).startswith("--json needs --output FILE")
 
 
 def test_an_existing_file_is_replaced_as_a_whole(store: Path, tmp_path: Path) -> None:

@@ -137,10 +137,13 @@ def test_the_script_for_ci_ends_as_the_gate_does_and_publishes_the_summary_of_th
     assert done.returncode == 2
     summary = (tmp_path / "summary.md").read_text()
     assert summary == done.stdout == (results / "gate.md").read_text()
-    assert summary == "**cbench gate: cannot judge**\n\n    cbench: error: gate.toml: new: is missing\n"
-    assert done.stderr == "cbench: error: gate.toml: new: is missing\n"
+    assert (
+        summary
+        == "**cbench gate: cannot judge**\n\n    cbench: error: gate.toml: new: is missing: give a command, or a git revision if run is set\n"
+    )
+    assert done.stderr == "cbench: error: gate.toml: new: is missing: give a command, or a git revision if run is set\n"
     (error,) = ElementTree.parse(results / "gate.xml").getroot().findall("testcase/error")
-    assert error.get("message") == "gate.toml: new: is missing"
+    assert error.get("message") == "gate.toml: new: is missing: give a command, or a git revision if run is set"
 
 
 @pytest.mark.slow

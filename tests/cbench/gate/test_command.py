@@ -226,10 +226,16 @@ def test_each_arm_keeps_one_result_per_block(tmp_path: Path, command: str) -> No
 def test_files_that_are_the_gate_itself_or_written_twice_are_refused(tmp_path: Path) -> None:
     file, other = str(tmp_path / "gate.toml"), str(tmp_path / "x")
     for options, says in (
-        (("--markdown", file), f"--markdown {file}: the same file as {file}"),
-        (("--artifacts", file), f"--artifacts {file}: the same file as {file}"),
-        (("--markdown", other, "--junit", f"{tmp_path}/./x"), f"--junit {tmp_path}/x: the same file as --markdown"),
-        (("--junit", other, "--artifacts", other), f"--artifacts {other}: the same file as --junit"),
+        (("--markdown", file), f"--markdown {file}: the same file as {file}; choose another path"),
+        (("--artifacts", file), f"--artifacts {file}: the same file as {file}; choose another path"),
+        (
+            ("--markdown", other, "--junit", f"{tmp_path}/./x"),
+            f"--junit {tmp_path}/x: the same file as --markdown; choose another path",
+        ),
+        (
+            ("--junit", other, "--artifacts", other),
+            f"--artifacts {other}: the same file as --junit; choose another path",
+        ),
     ):
         done = gate(tmp_path, *options, text="old = 'true'\nnew = 'true'\n")
         assert done.returncode == 2

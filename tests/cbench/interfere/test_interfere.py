@@ -109,7 +109,7 @@ def test_a_call_of_a_load_is_short_enough_to_be_stopped_soon(monkeypatch: pytest
 
 def test_a_load_on_the_measured_cpu_is_refused() -> None:
     with (
-        pytest.raises(UsageError, match="would run on the CPU that is measured"),
+        pytest.raises(UsageError, match="would run on the measured CPU"),
         load_generator.running(spec(), CPUS[-1]),
     ):
         raise AssertionError

@@ -41,7 +41,7 @@ def test_the_hint_about_unisolated_cpus_names_the_table_of_the_workloads_file(tm
     done = screen("run", "e.toml", folder=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "[study]" not in done.stderr
-    assert isolated_cpus() or 'profile = "bench" in [screen] changes that' in done.stderr
+    assert isolated_cpus() or 'set profile = "bench" in [screen] to isolate them' in done.stderr
 
 
 def test_a_treatment_that_cannot_be_sampled_is_called_a_treatment(monkeypatch: pytest.MonkeyPatch) -> None:

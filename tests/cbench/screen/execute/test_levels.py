@@ -47,7 +47,7 @@ def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_each_batch_has_a_separate_boot_with_its_words_and_all_its_iterations(host: Path) -> None:
     done = screen("run", "e.toml", folder=host)
     assert done.returncode == -signal.SIGKILL
-    assert "after each reboot, run: cbench screen resume e.db; it is a test" in done.stderr
+    assert "after each reboot, run: cbench screen resume e.db (it is a test)" in done.stderr
     for _ in range(3):
         assert screen("resume", "e.db", folder=host).returncode == -signal.SIGKILL
     done = screen("resume", "e.db", folder=host)

@@ -78,7 +78,7 @@ def test_a_run_without_privileges_reports_the_distribution_and_the_benefit_of_ro
     shape = json.loads(done.stdout)
     seen = checked(shape, mine)
     assert all(each["parts"] == [] and each["phases_ns"] is None for each in seen["worst"])
-    assert any("only the distribution is known" in text for text in shape["limits"])
+    assert any("only the distribution is reported" in text for text in shape["limits"])
     assert any("not SCHED_FIFO" in text for text in seen["limits"])
     assert (shape["period_ns"], shape["stopped"], shape["exceeded"]) == (1_000_000, None, [])
     assert seen["timer_slack_ns"] == 1
