@@ -38,7 +38,6 @@ def played(tmp_path: Path, limit: list[str], **variables: JsonValue) -> Played:
     return done
 
 
-@pytest.mark.slow
 def test_the_playbook_changes_nothing_under_check_whatever_state_is_wanted(tmp_path: Path) -> None:
     file = inventory(tmp_path, len(STATES))
     content = json.loads(file.read_text())
@@ -52,7 +51,6 @@ def test_the_playbook_changes_nothing_under_check_whatever_state_is_wanted(tmp_p
     assert not (tmp_path / "nodes").exists()
 
 
-@pytest.mark.slow
 def test_the_whole_playbook_changes_nothing_the_second_time(tmp_path: Path) -> None:
     inventory(tmp_path, 1)
     (tmp_path / "study").mkdir()

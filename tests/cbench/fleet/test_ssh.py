@@ -108,7 +108,6 @@ def nodes(tmp_path: Path) -> Iterator[list[Node]]:
             each.power_off()
 
 
-@pytest.mark.long
 def test_controllers_servers_and_nodes_die_and_every_trial_is_there_once(
     tmp_path: Path, nodes: list[Node], start: Callable[..., Controller]
 ) -> None:
