@@ -52,9 +52,9 @@ def plan_command(
     as_json: Json = False,
 ) -> None:
     """Show the steps of `run`. Contacts no node."""
-    from cbench.fleet import run, table
+    from cbench.fleet import start, table
 
-    show(run.plan(inventory, study, output), as_json, table.plan)
+    show(start.plan(inventory, study, output), as_json, table.plan)
 
 
 @fleet.command("run")
@@ -72,9 +72,9 @@ def run_command(
     Installs the programs, starts the study, fetches each store as it grows, and releases the nodes. Exits with 1 if the
     study failed on a node, and with 4 if a node was not restored and released.
     """
-    from cbench.fleet import run
+    from cbench.fleet import start
 
-    run.begin(inventory, study, output)
+    start.begin(inventory, study, output)
     _with(output, lambda each: each.run(poll, patience), as_json, judged=True)
 
 
@@ -139,9 +139,9 @@ def collections_command() -> None:
 
 
 def _check(folder: Path, inventory: str | None, study: str | None) -> None:
-    from cbench.fleet import run, state
+    from cbench.fleet import start, state
 
-    run.check_same(state.existing(folder), folder, inventory, study)
+    start.check_same(state.existing(folder), folder, inventory, study)
 
 
 def _with(

@@ -11,7 +11,7 @@ from pathlib import Path
 from cbench.screen.config import file as screen_file
 from cbench.study import config as study_config
 from cbench.study.toml_table import TomlTable, lines
-from quiet import UsageError
+from quiet import UsageError, load_profile
 
 KINDS = ("ab", "run")
 
@@ -66,6 +66,11 @@ def load(path: Path) -> FleetConfig:
     except ValueError as error:
         raise fleet.error("command", str(error)) from None
     values = {key: fleet.text(key, "") for key in ("boot", "bin", "allocate", "release")}
+    if values["boot"] and "/" not in values["boot"] and not values["boot"].endswith(".toml"):
+        try:
+            load_profile(values["boot"])
+        except UsageError as error:
+            raise fleet.error("boot", str(error)) from None
     files = fleet.texts("files")
     for name in files:
         if Path(name).is_absolute() or ".." in Path(name).parts:

@@ -13,7 +13,7 @@ from rich.markup import escape
 from rich.text import Text
 
 from cbench.console import table_console, tell
-from cbench.fleet.run import FleetPlan
+from cbench.fleet.start import FleetPlan
 from cbench.fleet.state import FleetState, NodeState
 from cbench.jobs.status import RUNNING
 from cbench.report.text import counted

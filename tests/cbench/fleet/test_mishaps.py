@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from cbench.fleet import ansible, run, state
+from cbench.fleet import ansible, run, start, state
 from cbench.formats.registry import read
 from cbench.jobs.status import RUNNING
 from quiet import UsageError
@@ -131,13 +131,14 @@ def test_other_output_of_an_allocation_is_refused(printed: str) -> None:
         ('command = "cbench run -- \'a"', "fleet.command: No closing quotation"),
         ("command = 'cbench run -ox.db -- true'", "fleet.command: must be"),
         ("command = 'cbench run --output=x.db -- true'", "fleet.command: must be"),
+        ("boot = 'bench-bot'", "fleet.boot: profile bench-bot: no such profile"),
         ("files = ['.']", "fleet.files: '.': name the files"),
     ],
 )
 def test_a_wrong_fleet_table_is_refused_with_its_line(tmp_path: Path, lines: str, says: str) -> None:
     (tmp_path / "s.toml").write_text(f"[fleet]\n{lines}\n")
     with pytest.raises(UsageError) as refused:
-        run.plan(None, str(tmp_path / "s.toml"))
+        start.plan(None, str(tmp_path / "s.toml"))
     assert f"s.toml:2: {says}" in str(refused.value)
 
 

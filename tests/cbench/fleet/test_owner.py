@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from cbench.fleet import run, state
+from cbench.fleet import run, start, state
 from tests.cbench.fleet.nodes import BIN, Controller, fleet, hosts, study
 from tests.cbench.running import comes
 from tests.hosts import ARCHIVES
@@ -120,7 +120,7 @@ def test_boot_parameters_of_the_owner_stay_and_those_of_a_fleet_go_with_a_reboot
     quiet(owned, "boot", "apply", "--profile", "bench")
     placed = quiet(owned, "status")["boot"]
     folder = tmp_path / "out"
-    run.begin(str(tmp_path / "hosts.json"), str(tmp_path / "s.toml"), folder)
+    start.begin(str(tmp_path / "hosts.json"), str(tmp_path / "s.toml"), folder)
     with state.alone(folder) as lock:
         nodes = run.Fleet(folder, lock, lambda _: None).run(0.1, 60).nodes
     assert quiet(owned, "status")["boot"] == placed

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from cbench.fleet import ansible, run, state
+from cbench.fleet import ansible, run, start, state
 from cbench.jobs.status import FINISHED, RUNNING
 from cbench.results import JsonValue
 from quiet import QuietError, UsageError
@@ -187,10 +187,10 @@ def test_an_error_in_a_fleet_is_reported_in_one_line(tmp_path: Path, monkeypatch
     )
     study(tmp_path, more="wrong = 1\n")
     with pytest.raises(UsageError, match=r"s\.toml:12: fleet.wrong: unknown"):
-        run.plan(None, file)
+        start.plan(None, file)
     (tmp_path / "c.toml").write_text('[fleet]\ncommand = "rm -rf x"\n')
     with pytest.raises(UsageError, match="must be `cbench run"):
-        run.plan(None, str(tmp_path / "c.toml"))
+        start.plan(None, str(tmp_path / "c.toml"))
     with pytest.raises(UsageError, match="no such file"):
         ansible.hosts(str(tmp_path / "none"))
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
@@ -238,9 +238,9 @@ def test_a_wrong_inventory_and_the_folder_of_another_study_are_refused(tmp_path:
             ansible.hosts(str(tmp_path / name))
     state.store(tmp_path, state.FleetState("1", "another.toml", "hosts"))
     with pytest.raises(UsageError, match=r"contains the fleet of another\.toml"):
-        run.begin(str(inventory(tmp_path)), file, tmp_path)
+        start.begin(str(inventory(tmp_path)), file, tmp_path)
     state.store(tmp_path, state.FleetState("1", file, "other hosts"))
-    for verb in (run.begin, run.plan):
+    for verb in (start.begin, start.plan):
         with pytest.raises(UsageError, match=r"contains the fleet of other hosts; .*omit -i"):
             verb(str(inventory(tmp_path)), file, tmp_path)
 
