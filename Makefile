@@ -26,6 +26,11 @@ PYTHON := $(shell for p in python3 python3.13 python3.12 python3.11 python3.14; 
 # $(call step,TITLE,COMMAND): print the title, run the command, and print its duration.
 step = printf '==> %s\n' $(1); start=$$SECONDS; $(2); printf '    done in %d s\n' $$((SECONDS - start))
 
+# $(call in_memory,PYTEST): the fast tests write some hundred thousand small files; use /dev/shm if programs may run there.
+in_memory = temp=$$(mktemp -d /dev/shm/q.XXXX 2>/dev/null || mktemp -d); trap 'rm -rf "$$temp"' EXIT; \
+	printf '\#!/bin/sh\n' >"$$temp/x"; chmod +x "$$temp/x"; "$$temp/x" 2>/dev/null || { rm -r "$$temp"; temp=$$(mktemp -d); }; \
+	PYTEST_DEBUG_TEMPROOT=$$temp $(1)
+
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
@@ -56,7 +61,7 @@ check: setup ## check style and types, and run the fast tests (about 2 minutes)
 	@$(BIN)/ruff format --check .
 	@$(BIN)/lint-imports --no-logo >/dev/null || $(BIN)/lint-imports --no-logo
 	@$(BIN)/mypy --strict -p quiet -p cbench -p tests.lab
-	@$(PYTEST) -m 'not lab and not slow'
+	@$(call in_memory,$(PYTEST) -m 'not lab and not slow')
 
 # SECONDS_LEFT=60 sets the duration in seconds; SEED=N repeats the same cases.
 fuzz: setup ## feed damaged and hostile input to both commands for 10 minutes; print violations and counts

@@ -60,7 +60,7 @@ def checked_out(
 
 
 def _git(folder: str, *arguments: str) -> str:
-    """Run git and return its output. Raises UsageError with the last line of git's error output if git fails."""
+    """Run git and return its output. Raises UsageError with the reason that git prints if it fails."""
     git = {
         name: value for name, value in os.environ.items() if name not in ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE")
     }
@@ -78,5 +78,6 @@ def _git(folder: str, *arguments: str) -> str:
         raise UsageError("--revision: git is not installed") from None
     if done.returncode:
         said = done.stderr.strip().splitlines() or [f"exited with {done.returncode}"]
-        raise UsageError(f"git {arguments[0]}: {said[-1]}")
+        fatal = [line for line in said if line.startswith("fatal:")]  # a hint may follow
+        raise UsageError(f"git {arguments[0]}: {(fatal or said)[-1]}")
     return done.stdout.strip()

@@ -14,7 +14,7 @@ from cbench.measure.result import workload_result
 from cbench.model import CausesSource, Counter
 from cbench.stats import settling
 from cbench.stats.chains import kept, unmarked
-from cbench.stats.detectable import Detectable, detectable, one_after_the_other
+from cbench.stats.detectable import ALPHA, Detectable, detectable, one_after_the_other
 from cbench.stats.headline import headline as headline_of
 from cbench.stats.headline import resolution_of
 
@@ -68,6 +68,11 @@ class OneAfterTheOther:
 
     called: int
     of: int
+
+    @property
+    def drifts(self) -> bool:
+        """Whether twice the share that chance explains, in at least two comparisons, reported a difference."""
+        return self.called >= 2 and self.called > 2 * ALPHA * self.of
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,8 +166,8 @@ def doctor_result(found: Examination, processes: int, seed: int) -> DoctorResult
 def verdict(visible: Detectable, needed: int | None, measured: int) -> str:
     """The answer as one line; `measured`: the number of processes that support it."""
     line = (
-        f"differences below {percent(visible.difference)} are lost in the noise here with {visible.processes} "
-        "processes (A/A)"
+        f"differences below {percent(visible.difference)} in pure computation are lost in the noise here with "
+        f"{visible.processes} processes (A/A)"
     )
     if visible.difference > FINE:
         number = "too many" if needed is None else f"about {needed:,}"

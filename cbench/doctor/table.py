@@ -25,7 +25,10 @@ def report(result: DoctorResult) -> None:
             f"{number}. {remedy.remedy}: {percent(remedy.difference)}, {remedy.gain:.2g} times smaller ({remedy.how})"
         )
         console.print(escape(f"  {text}"), soft_wrap=True)
-    console.print("your own program adds noise; measure it: cbench run -- ./mybench")
+    console.print(
+        "a program that uses memory or files is noisier; its own noise floor: cbench ab -- ./mybench ./mybench"
+    )
+    console.print("what interrupts it, and what `quiet run` would remove: quiet why -- ./mybench")
 
 
 def lines(result: DoctorResult) -> list[tuple[str, str]]:
@@ -51,9 +54,9 @@ def lines(result: DoctorResult) -> list[tuple[str, str]]:
     ]
     if result.one_after_the_other.of:
         blocks = result.one_after_the_other
-        found.append(
-            ("order", f"A before B: {blocks.called} of {blocks.of} comparisons of equal code showed a difference")
-        )
+        drifts = "; this machine drifts: alternate A and B, as `cbench ab` does" if blocks.drifts else ""
+        counts = f"A before B: {blocks.called} of {blocks.of} comparisons of equal code showed a difference"
+        found.append(("order", counts + drifts))
     if result.not_told:
         found.append(("fallback", f"medians of all trials are used: {result.not_told}"))
     if result.frequency:

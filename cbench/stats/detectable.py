@@ -9,26 +9,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import ceil, sqrt
-
-import numpy as np
-from numpy.typing import NDArray
+from itertools import product
+from math import ceil, expm1, log, log1p, sqrt
+from random import Random
+from statistics import median
 
 from cbench.stats.rank import interval_rank
 
 POWER, ALPHA = 0.8, 0.05
 DRAWS = 2000
-BATCH = 500
 FEWEST_A_SIDE = 4
-MOST_DRAWN = 40
+MOST_DRAWN = 20
 """The maximum number of processes to draw per side; with more, the interval shrinks with the square root of their
 number.
 """
 MOST_A_SIDE = 100_000
 REPEATS, REPEATED_DRAWS = 100, 200
 """The number of resamples for the interval of the answer, and of draws from each."""
-
-Logs = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,22 +57,26 @@ def detectable(headlines: Sequence[float], processes: int, seed: int, step: floa
     counter's step as a share of a headline.
     """
     logs = spread_of(headlines)
-    rng = np.random.default_rng(seed)
+    random = Random(seed)
     side, scale = simulated(processes)
-    lows, highs = intervals(logs, side, DRAWS, rng)
-    again = [_found(intervals(part, side, REPEATED_DRAWS, rng)[0], scale) for part in _resampled(logs, rng)]
-    low, high = (max(float(end), step) for end in np.quantile(again, [ALPHA / 2, 1 - ALPHA / 2]))
-    alarms = float(np.mean((lows > 0) | (highs < 0)))
+    drawn = intervals(logs, side, DRAWS, random)
+    lows = [low for low, _ in drawn]
+    again = []
+    for _ in range(REPEATS):
+        part = random.choices(logs, k=len(logs))
+        again.append(_found([low for low, _ in intervals(part, side, REPEATED_DRAWS, random)], scale))
+    low, high = (max(_quantile(again, share), step) for share in (ALPHA / 2, 1 - ALPHA / 2))
+    alarms = sum(low > 0 or high < 0 for low, high in drawn) / DRAWS
     named = max(_found(lows, scale), step)
-    third = float(np.mean(scale * lows + np.log1p(named / 3) > 0))
+    third = sum(scale * low + log1p(named / 3) > 0 for low in lows) / DRAWS
     return Detectable(named, low, high, processes, third, alarms)
 
 
 def difference(headlines: Sequence[float], processes: int, seed: int, step: float = 0.0) -> float:
     """The difference that detectable() computes, without its interval."""
     side, scale = simulated(processes)
-    lows, _ = intervals(spread_of(headlines), side, DRAWS, np.random.default_rng(seed))
-    return max(_found(lows, scale), step)
+    drawn = intervals(spread_of(headlines), side, DRAWS, Random(seed))
+    return max(_found([low for low, _ in drawn], scale), step)
 
 
 def simulated(processes: int) -> tuple[int, float]:
@@ -84,44 +85,48 @@ def simulated(processes: int) -> tuple[int, float]:
     return side, sqrt(side / processes)
 
 
-def spread_of(headlines: Sequence[float]) -> Logs:
+def spread_of(headlines: Sequence[float]) -> list[float]:
     """The headlines' logarithms, centered at 0 and scaled to the estimated spread of all processes, because few values
     have too small a spread.
     """
     if len(headlines) < 2 or min(headlines) <= 0:
         raise ValueError("at least two headlines above 0 are needed")
-    logs = np.log(np.asarray(headlines, dtype=np.float64))
-    logs -= np.median(logs)
-    return logs * sqrt(len(logs) / (len(logs) - 1))
+    logs = [log(value) for value in headlines]
+    middle, wider = median(logs), sqrt(len(logs) / (len(logs) - 1))
+    return [(value - middle) * wider for value in logs]
 
 
-def intervals(logs: Logs, processes: int, draws: int, rng: np.random.Generator) -> tuple[Logs, Logs]:
-    """The ends of the intervals of A/A comparisons, as logarithms of the ratio."""
-    skip = interval_rank(processes, processes, ALPHA)[0]
-    lows, highs = np.empty(draws), np.empty(draws)
-    for start in range(0, draws, BATCH):
-        size = min(BATCH, draws - start)
-        a, b = (rng.choice(logs, size=(size, processes)) for _ in range(2))
-        ratios = (b[:, :, None] - a[:, None, :]).reshape(size, -1)
-        ratios.partition([skip - 1, processes**2 - skip], axis=1)
-        lows[start : start + size] = ratios[:, skip - 1]
-        highs[start : start + size] = ratios[:, processes**2 - skip]
-    return lows, highs
+def intervals(logs: Sequence[float], processes: int, draws: int, random: Random) -> list[tuple[float, float]]:
+    """The intervals of A/A comparisons, as logarithms of the ratio."""
+    drawn = ((random.choices(logs, k=processes), random.choices(logs, k=processes)) for _ in range(draws))
+    return [_interval(a, b) for a, b in drawn]
 
 
-def found_share(logs: Logs, processes: int, difference: float, seed: int, draws: int = DRAWS) -> float:
+def _interval(a: Sequence[float], b: Sequence[float]) -> tuple[float, float]:
+    """The interval of b - a that belongs to the rank-sum test."""
+    skip = interval_rank(len(a), len(b), ALPHA)[0]
+    differences = sorted(y - x for x, y in product(a, b))
+    return differences[skip - 1], differences[-skip]
+
+
+def found_share(logs: Sequence[float], processes: int, difference: float, seed: int, draws: int = DRAWS) -> float:
     """The share of comparisons that detect a planted difference with the correct sign."""
-    lows, _ = intervals(logs, processes, draws, np.random.default_rng(seed))
-    return float(np.mean(lows + np.log1p(difference) > 0))
+    drawn = intervals(logs, processes, draws, Random(seed))
+    return sum(low + log1p(difference) > 0 for low, _ in drawn) / draws
 
 
-def _found(lows: Logs, scale: float) -> float:
+def _found(lows: Sequence[float], scale: float) -> float:
     """The smallest difference that the share POWER of the draws detects."""
-    return max(float(np.expm1(-scale * np.quantile(lows, 1 - POWER))), 0.0)
+    return max(expm1(-scale * _quantile(lows, 1 - POWER)), 0.0)
 
 
-def _resampled(logs: Logs, rng: np.random.Generator) -> list[Logs]:
-    return [rng.choice(logs, size=len(logs)) for _ in range(REPEATS)]
+def _quantile(values: Sequence[float], share: float) -> float:
+    """The quantile of at least one value, interpolated linearly (type 7 of Hyndman and Fan, 1996)."""
+    ordered = sorted(values)
+    place = share * (len(ordered) - 1)
+    below = int(place)
+    above = min(below + 1, len(ordered) - 1)
+    return ordered[below] + (place - below) * (ordered[above] - ordered[below])
 
 
 def one_after_the_other(headlines: Sequence[float], processes: int) -> tuple[int, int]:
@@ -130,15 +135,13 @@ def one_after_the_other(headlines: Sequence[float], processes: int) -> tuple[int
 
     Blocks have `processes` processes, or half of the available ones; each comparison has all of A before B.
     """
-    logs = np.log(np.asarray(headlines, dtype=np.float64))
+    logs = [log(value) for value in headlines]
     size = min(processes, len(logs) // 2)
     if size < FEWEST_A_SIDE:
         return 0, 0
-    skip = interval_rank(size, size, ALPHA)[0]
     starts = range(0, len(logs) - 2 * size + 1, max(size // 2, 1))
     called = 0
     for start in starts:
-        a, b = logs[start : start + size], logs[start + size : start + 2 * size]
-        ratios = np.sort((b[:, None] - a[None, :]).ravel())
-        called += bool(ratios[skip - 1] > 0 or ratios[size**2 - skip] < 0)
+        low, high = _interval(logs[start : start + size], logs[start + size : start + 2 * size])
+        called += low > 0 or high < 0
     return called, len(starts)

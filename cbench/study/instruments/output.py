@@ -34,7 +34,7 @@ MOST_FILE = 1 << 24
 CHUNK = 1 << 16
 UNTOUCHED_NS = 1_000_000_000
 """The modification time, in ns since 1970, that is set on a file of results before its trial."""
-KERNELS = ("/proc/", "/sys/", "/dev/")
+KERNELS = ("/proc/", "/sys/")
 """The directories with files that the kernel generates, which have new content without being written."""
 
 
@@ -87,7 +87,7 @@ class FileNumber(Instrument):
     def prepare(self, detail: str, folder: str) -> None:
         """Set an old modification time on the file, to detect a file that the command does not write again."""
         path = Path(folder, detail)
-        if not str(path).startswith(KERNELS):
+        if path.is_file() and not str(path).startswith(KERNELS):
             with contextlib.suppress(OSError):
                 os.utime(path, ns=(UNTOUCHED_NS, UNTOUCHED_NS))
 

@@ -9,7 +9,7 @@ from statistics import median
 import pytest
 
 from cbench.doctor.measure import Examination, Examined
-from cbench.doctor.result import DoctorResult, doctor_result, percent, quartile_range, verdict
+from cbench.doctor.result import DoctorResult, OneAfterTheOther, doctor_result, percent, quartile_range, verdict
 from cbench.doctor.table import lines
 from cbench.model import Counter, Result, Session, Settling, Trial, TrialCause
 from cbench.stats.detectable import Detectable
@@ -45,12 +45,19 @@ def noise() -> random.Random:
 
 def test_the_answer_is_one_line_with_both_numbers_of_processes() -> None:
     assert verdict(Detectable(0.0062, 0.005, 0.007, 10, 0.2, 0.05), 380, 60) == (
-        "differences below 0.62 % are lost in the noise here with 10 processes (A/A); "
+        "differences below 0.62 % in pure computation are lost in the noise here with 10 processes (A/A); "
         "0.1 % would need about 380 processes"
     )
     fine = verdict(Detectable(0.0004, 0.0003, 0.0005, 10, 0.2, 0.05), 4, 16)
-    assert fine.endswith("0.04 % are lost in the noise here with 10 processes (A/A)")
+    assert fine.endswith("0.04 % in pure computation are lost in the noise here with 10 processes (A/A)")
     assert verdict(Detectable(9.0, 8.0, 9.5, 10, 0.2, 0.05), None, 60).endswith("0.1 % would need too many processes")
+
+
+def test_a_machine_drifts_if_more_comparisons_of_equal_code_differ_than_chance_explains() -> None:
+    drifting = [(2, 5), (3, 17), (9, 9)]
+    steady = [(0, 5), (1, 5), (1, 16), (2, 20)]
+    assert all(OneAfterTheOther(called, of).drifts for called, of in drifting)
+    assert not any(OneAfterTheOther(called, of).drifts for called, of in steady)
 
 
 def test_an_answer_from_few_processes_says_so() -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -110,6 +112,14 @@ def test_a_file_that_this_trial_did_not_write_is_not_read(tmp_path: Path) -> Non
     assert "out: was not written in this trial" in str(one("true", tmp_path, result).failure)
     assert one("echo 3 >out", tmp_path, result).values[""][0] == 3
     assert one("true", tmp_path, Metric("", "file", "/proc/sys/kernel/pid_max")).failure is None
+
+
+@pytest.mark.skipif(not os.access("/dev/shm", os.W_OK), reason="needs a file system in memory")
+def test_results_in_memory_must_be_written_in_their_trial_too() -> None:
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
+        result = Metric("", "file", "out")
+        assert one("echo 3 >out", Path(folder), result).values[""][0] == 3
+        assert "out: was not written in this trial" in str(one("true", Path(folder), result).failure)
 
 
 def test_json_may_follow_other_lines_and_have_dots_in_its_keys(tmp_path: Path) -> None:
