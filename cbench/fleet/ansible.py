@@ -42,6 +42,7 @@ BY_SUFFIX = {".json": "auto,yaml", ".yaml": "auto,yaml", ".yml": "auto,yaml", ".
 ERROR = re.compile(r"^\[?ERROR[\]!]?:? *(.+)$", re.MULTILINE)
 NEEDED = "pip install 'quiet-cbench[fleet]', or install ansible-core from your distribution"
 NO_PYTHON = "set ansible_python_interpreter for this node in the inventory"
+NO_SUDO = "ansible_become needs it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +54,14 @@ class Played:
     failed: Mapping[str, str]
     changed: tuple[str, ...]
     unreachable: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The output of `cbench status` on a host; None if it did not answer, with Ansible's reason."""
+
+    status: str | None = None
+    why: str = ""
 
 
 def program(name: str) -> str:
@@ -107,19 +116,19 @@ def _configured() -> dict[str, str]:
 
 
 def hosts(inventory: str) -> tuple[str, ...]:
-    """The hosts of an inventory, sorted. Raises UsageError for an unusable inventory."""
+    """The hosts of an inventory, in its order. Raises UsageError for an unusable inventory."""
     if "," not in inventory and not Path(inventory).exists():
-        raise UsageError(f"-i {inventory}: no such file")
+        raise UsageError(f"-i {inventory}: no such file; end a list of hosts with a comma: -i {inventory},")
     words = [program("ansible-inventory"), "-i", inventory, "--list"]
     known = environment()
     if (plugins := BY_SUFFIX.get(Path(inventory).suffix)) and "enable_plugins" not in _configured():
         known.setdefault("ANSIBLE_INVENTORY_ENABLED", plugins)
     done = subprocess.run(words, env=known, capture_output=True, text=True, check=False)
     try:
-        groups = json.loads(done.stdout)
-        names = {name for key, group in groups.items() if key != "_meta" for name in group.get("hosts", [])}
+        groups = [group for key, group in json.loads(done.stdout).items() if key != "_meta"]
+        names = tuple(dict.fromkeys(name for group in groups for name in group.get("hosts", [])))
     except (ValueError, AttributeError):
-        names = set[str]()
+        names = ()
     if done.returncode or not names:
         raise UsageError(_unusable(inventory, done.stderr))
     if wrong := [name for name in names if not HOST.fullmatch(name)]:
@@ -127,7 +136,7 @@ def hosts(inventory: str) -> tuple[str, ...]:
             f"{inventory}: host {wrong[0]!r}: must begin with a letter or digit and contain only these and . _ - :, "
             "because it becomes a file name and a pattern of Ansible"
         )
-    return tuple(sorted(names))
+    return names
 
 
 def _unusable(inventory: str, errors: str) -> str:
@@ -177,8 +186,10 @@ def failures(stdout: str) -> dict[str, str]:
     for host, errors, rest in re.findall(
         r'^fatal: \[([^\]]+)\].*?"module_stderr": "([^"\\]+)(.*)', stdout, re.MULTILINE
     ):
-        no_python = '"rc": 127' in rest  # Ansible discovered an interpreter that does not run
-        reasons[host] = f"{errors} ({NO_PYTHON if no_python else reasons.get(host, '')})"
+        why = reasons.get(host, "")
+        if '"rc": 127' in rest:  # Ansible found no such program
+            why = NO_PYTHON if "python" in errors else NO_SUDO
+        reasons[host] = f"{errors} ({why})"
     for host, errors in re.findall(r'^fatal: \[([^\]]+)\].*?"stderr": "((?:[^"\\]|\\.)+)"', stdout, re.MULTILINE):
         lines = [each for each in str(json.loads(f'"{errors}"')).splitlines() if each and not CLOSED.match(each)]
         if lines and reasons.get(host, "").startswith('"non-zero return code'):
@@ -210,9 +221,9 @@ def static_inventory(text: str) -> JsonValue:
 
 def look(
     inventory: str, limit: Sequence[str], variables: Mapping[str, JsonValue], tree: Path, lock: int
-) -> dict[str, str]:
-    """The output of `cbench status` on each host that answers. Uses the raw module, which copies no file to the node.
-    Raises QuietError if Ansible cannot begin.
+) -> dict[str, Answer]:
+    """The answer of each host. Uses the raw module, which copies no file to the node. Raises QuietError if Ansible
+    cannot begin.
     """
     shutil.rmtree(tree, ignore_errors=True)
     leaders = limit[:LOOKERS]
@@ -229,8 +240,11 @@ def look(
     for leader in leaders:
         try:
             for each in json.loads((tree / leader).read_bytes())["results"]:
-                if not each.get("unreachable") and isinstance(each.get("stdout"), str):
-                    answers[str(each["item"])] = each["stdout"]
+                if each.get("unreachable"):
+                    lines = [line for line in str(each.get("msg", "")).splitlines() if not CLOSED.match(line)]
+                    answers[str(each["item"])] = Answer(None, lines[-1].strip() if lines else "")
+                elif isinstance(each.get("stdout"), str):
+                    answers[str(each["item"])] = Answer(each["stdout"])
         except (OSError, ValueError, LookupError, TypeError, AttributeError):
             continue
     return answers

@@ -70,7 +70,7 @@ def run_command(
     """Run the study on all nodes, fetch results, restore the nodes.
 
     Installs the programs, starts the study, fetches each store as it grows, and releases the nodes. Exits with 1 if the
-    study failed on a node, and with 4 if a node was not restored and released.
+    study, or every trial, failed on a node, and with 4 if a node was not restored and released.
     """
     from cbench.fleet import start
 
@@ -116,7 +116,8 @@ def fetch_command(study: Known = None, *, output: Folder, inventory: Inventory =
 
     _check(output, inventory, study)
     result = _with(output, lambda each: (each.look(), each.fetch())[1], as_json)
-    if any(node.fetches_failed or node.state == UNREACHABLE for node in result.nodes.values()):
+    if left := [name for name, node in result.nodes.items() if node.fetches_failed or node.state == UNREACHABLE]:
+        tell(f"not fetched: {', '.join(left)}")
         raise typer.Exit(1)
 
 
@@ -158,7 +159,8 @@ def _with(
         if left := [name for name, node in result.nodes.items() if node.state != state.RELEASED]:
             again = f"repeat: cbench fleet release -o {folder}"
             raise Incomplete(f"not released: {', '.join(left)}; {again}")
-        if not all(node.finished for node in result.nodes.values()):
+        failed = [node for node in result.nodes.values() if 0 < node.trials_done == node.trials_failed]
+        if failed or not all(node.finished for node in result.nodes.values()):
             raise typer.Exit(1)
     return result
 

@@ -37,11 +37,15 @@ class FleetConfig:
     def kind(self) -> str:
         return self.begin[0]
 
+    def check_files(self) -> None:
+        """Raises UsageError for a missing file."""
+        if lacking := [name for name in self.files if not (self.path.parent / name).exists()]:
+            raise UsageError(f"{self.path}: fleet.files: {lacking[0]}: no such file")
+
     def stage(self, target: Path) -> None:
         """Copy the files that nodes need into a new directory. Raises UsageError for a missing file."""
+        self.check_files()
         names = (self.path.name, *self.files)
-        if lacking := [name for name in names if not (self.path.parent / name).exists()]:
-            raise UsageError(f"{self.path}: fleet.files: {lacking[0]}: no such file")
         shutil.rmtree(target, ignore_errors=True)
         target.mkdir(parents=True)
         for name in names:
@@ -56,8 +60,8 @@ class FleetConfig:
 def load(path: Path) -> FleetConfig:
     """Read the configuration of a fleet. Raises UsageError, with file, line and key, if it is invalid."""
     text = study_config.text_of(path, "order", "study")
-    content = tomllib.loads(text)
-    table = content.get("fleet", {})
+    study_config.whole_of(text, str(path))  # reports what is not TOML, with its line
+    table = tomllib.loads(text).get("fleet", {})
     if not isinstance(table, dict):
         raise UsageError(f"{path}: fleet: must be a table")
     fleet = TomlTable(str(path), lines(text), ("fleet",), table)

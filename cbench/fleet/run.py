@@ -20,6 +20,7 @@ from cbench.fleet.config import FleetConfig, load
 from cbench.fleet.state import ALLOCATED, ASKED, GIVEN_BACK, RELEASED, UNREACHABLE, FleetState, NodeState
 from cbench.jobs.status import FAILED, FINISHED, RUNNING, STOPPED
 from cbench.machine.passport import Passport, unlike
+from cbench.report.text import counted
 from cbench.results import JsonValue
 from quiet import QuietError, UsageError, __version__
 
@@ -54,13 +55,16 @@ class Fleet:
         """
         try:
             self._prepare()
-            wait = FIRST_POLL_S
+            wait, told = FIRST_POLL_S, False
             while not self._over(patience_s):
                 if waiting := [name for name, node in self._state.nodes.items() if _waits(node)]:
                     self._start(waiting)
                 self.look()
                 self.fetch(growing=True)
                 self._show(self._state)
+                if not told and all(node.state == UNREACHABLE for node in self._state.nodes.values()):
+                    tell(f"no node answers; waiting for up to {patience_s:g} s (--patience)")
+                    told = True
                 if not self._over(patience_s):
                     time.sleep(min(wait, poll_s))
                     wait = min(wait * 1.5, MOST_POLL_S)
@@ -68,7 +72,9 @@ class Fleet:
             again = (
                 f"resume with: cbench fleet resume -o {self._folder}; stop with: cbench fleet release -o {self._folder}"
             )
-            raise StoppedError(f"interrupted; the nodes continue to measure; {again}") from None
+            measure = any(node.state == RUNNING for node in self._state.nodes.values())
+            nodes = "the nodes continue to measure" if measure else "no node measures"
+            raise StoppedError(f"interrupted; {nodes}; {again}") from None
         self.release()
         return self._state
 
@@ -81,7 +87,7 @@ class Fleet:
             self._state.inventory, names, self._variables("started"), self._folder / "looks", self._lock
         )
         for name in names:
-            self._change(name, _answered(self._state.nodes[name], answers.get(name)))
+            self._change(name, _answered(self._state.nodes[name], answers.get(name, ansible.Answer())))
         return self._save()
 
     def fetch(self, growing: bool = False) -> FleetState:
@@ -115,12 +121,12 @@ class Fleet:
                 for name in names:
                     if why := played.failed.get(name):
                         node = self._state.nodes[name]
-                        before = node.message.partition(NOT_RELEASED)[0]
-                        said = f"{before}{NOT_RELEASED}{why}".removeprefix("; ")
+                        said = f"{_reason(node)}{NOT_RELEASED}{why}".removeprefix("; ")
                         self._change(name, replace(node, message=said))
                         continue
                     self._take(name)
-                    self._change(name, replace(self._state.nodes[name], state=RELEASED))
+                    node = self._state.nodes[name]
+                    self._change(name, replace(node, state=RELEASED, message=_reason(node)))
                     (self._folder / "results" / f"{name}.db.part").unlink(missing_ok=True)
         finally:
             self._give_back()
@@ -180,6 +186,7 @@ class Fleet:
         passports = self._folder / "results"
         new = [name for name in names if not (passports / f"{name}.passport.json").exists()]
         if new and len(self._state.nodes) > 1:
+            tell(f"preparing {counted(len(new), 'node')}")
             ready = self._played(new, "prepared")
             self._compare()
             names = [name for name in names if name in ready or name not in new]
@@ -199,7 +206,8 @@ class Fleet:
             ended = replace(node, state=UNREACHABLE if gone else FAILED, message=why)
             ended = replace(ended, attempts=node.attempts + (not gone))
             self._change(name, ended)
-            tell(f"{name}: {why}" + (f"; given up after {ended.attempts} attempts" if _given_up(ended) else ""))
+            if not gone:
+                tell(f"{name}: {why}" + (f"; given up after {ended.attempts} attempts" if _given_up(ended) else ""))
         return [name for name in names if name not in played.failed]
 
     def _compare(self) -> None:
@@ -215,6 +223,8 @@ class Fleet:
         for each in differences:
             if each not in self._state.unlike:
                 tell(f"the nodes differ: {each}")
+        if not differences and len(passports) > 1:
+            tell(f"the passports of {len(passports)} nodes agree")
         self._state = replace(self._state, unlike=differences)
 
     def _play(self, names: Sequence[str], wanted: str, ready: Sequence[str] = ()) -> ansible.Played:
@@ -311,6 +321,11 @@ def _config(study: Path, staged: Path) -> FleetConfig:
         return load(staged / study.name)
 
 
+def _reason(node: NodeState) -> str:
+    """A node's message without the reason for which it was not released."""
+    return f"; {node.message}".partition(NOT_RELEASED)[0].removeprefix("; ")
+
+
 def _waits(node: NodeState) -> bool:
     """Whether to start or restart the study on this node. A failed start is repeated: its cause may be gone."""
     return node.state in (state.NEW, STOPPED, FAILED) and not _given_up(node)
@@ -320,12 +335,14 @@ def _given_up(node: NodeState) -> bool:
     return node.attempts >= MOST_ATTEMPTS
 
 
-def _answered(node: NodeState, answer: str | None) -> NodeState:
-    """The node's state after a check. `answer`: the output of `cbench status --json`, None if the node did not
-    answer.
-    """
-    if answer is None:
-        return replace(node, state=UNREACHABLE if node.state != state.NEW else state.NEW)
+def _answered(node: NodeState, found: ansible.Answer) -> NodeState:
+    """The node's state after a check."""
+    if found.status is None:
+        gone = UNREACHABLE if node.state != state.NEW else state.NEW
+        return replace(node, state=gone, message=found.why or node.message, left_s=None)
+    if node.state == UNREACHABLE and node.trials is None:  # its study never began
+        return replace(node, state=state.NEW, message="", seen_ns=time.time_ns())
+    answer = found.status
     try:
         (job,) = json.loads(answer[answer.index("{") :])["jobs"]
         names = ("state", "trials_done", "trials", "trials_failed", "left_s", "noise", "message")

@@ -31,6 +31,8 @@ def plan(inventory: str | None, study: str, folder: Path | None = None) -> Fleet
     if folder and before:
         check_same(before, folder, inventory, study)
         inventory = before.inventory or None
+    if before is None:
+        config.check_files()
     nodes = ansible.hosts(inventory) if inventory else ()
     if not nodes and not config.allocate:
         raise UsageError("specify an inventory (-i), or a command that prints one (fleet.allocate in the study's file)")

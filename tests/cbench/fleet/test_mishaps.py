@@ -131,6 +131,7 @@ def test_other_output_of_an_allocation_is_refused(printed: str) -> None:
         ('command = "cbench run -- \'a"', "fleet.command: No closing quotation"),
         ("command = 'cbench run -ox.db -- true'", "fleet.command: must be"),
         ("command = 'cbench run --output=x.db -- true'", "fleet.command: must be"),
+        ("x = }", "Invalid value"),
         ("boot = 'bench-bot'", "fleet.boot: profile bench-bot: no such profile"),
         ("files = ['.']", "fleet.files: '.': name the files"),
     ],
@@ -159,11 +160,31 @@ def test_an_inventory_scripts_groups_may_be_lists_of_hosts() -> None:
         ansible.static_inventory("[]")
 
 
+def test_the_state_of_a_node_has_the_latest_reason_and_loses_it_when_it_no_longer_holds() -> None:
+    lost = state.NodeState(state=state.UNREACHABLE, message="Host key verification failed.", left_s=3)
+    denied = run._answered(lost, ansible.Answer(None, "Permission denied (publickey)."))
+    assert (denied.message, denied.left_s) == ("Permission denied (publickey).", None)
+    back = run._answered(denied, ansible.Answer("bash: line 1: .../venv/bin/cbench: No such file or directory"))
+    assert (back.state, back.message) == (state.NEW, "")  # its study never began
+    for before, after in (
+        ("x; not released: y", "x"),
+        ("not released: y", ""),
+        ("x", "x"),
+    ):
+        assert run._reason(state.NodeState(message=before)) == after
+
+
+def test_a_missing_sudo_is_not_taken_for_a_missing_python() -> None:
+    said = '"module_stderr": "/bin/sh: 1: sudo: not found\\n", "module_stdout": "", "msg": "x"'
+    found = ansible.failures(f'fatal: [n0]: FAILED! => {{{said}, "rc": 127}}\n')
+    assert found == {"n0": "/bin/sh: 1: sudo: not found (ansible_become needs it)"}
+
+
 def test_a_node_that_answered_long_ago_has_the_whole_patience_of_a_new_controller(tmp_path: Path) -> None:
     long_ago = state.NodeState(state=RUNNING, seen_ns=time.time_ns() - 10**13)
     state.store(tmp_path, state.FleetState("1", str(study(tmp_path)), "hosts").with_node("n", long_ago))
     each = run.Fleet(tmp_path, -1, lambda _: None)
-    each._change("n", run._answered(long_ago, None))
+    each._change("n", run._answered(long_ago, ansible.Answer()))
     assert not each._over(patience_s=60)
     assert comes(lambda: each._over(patience_s=0.01))
 

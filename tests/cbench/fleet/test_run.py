@@ -191,6 +191,10 @@ def test_an_error_in_a_fleet_is_reported_in_one_line(tmp_path: Path, monkeypatch
     (tmp_path / "c.toml").write_text('[fleet]\ncommand = "rm -rf x"\n')
     with pytest.raises(UsageError, match="must be `cbench run"):
         start.plan(None, str(tmp_path / "c.toml"))
+    study(tmp_path, more='files = ["bnech.sh"]\n')
+    with pytest.raises(UsageError, match=r"fleet\.files: bnech\.sh: no such file"):
+        start.plan("hosts.json", file)
+    study(tmp_path)
     with pytest.raises(UsageError, match="no such file"):
         ansible.hosts(str(tmp_path / "none"))
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
@@ -297,5 +301,34 @@ def test_a_check_continues_after_a_node_that_does_not_answer(tmp_path: Path, mon
     known: dict[str, JsonValue] = {"quiet_cbench_id": "x", "quiet_cbench_bin": str(BIN)}
     with state.alone(tmp_path) as lock:
         answers = ansible.look(str(tmp_path / "hosts.json"), ["n0", "n1", "n2"], known, tmp_path / "looks", lock)
-    assert sorted(answers) == ["n1", "n2"]
-    assert all("no measurement is stored here" in answer for answer in answers.values())
+    assert answers["n0"].status is None
+    assert "Connection refused" in answers["n0"].why
+    assert all("no measurement is stored here" in (answers[name].status or "") for name in ("n1", "n2"))
+
+
+@pytest.mark.slow
+def test_nodes_that_cannot_be_reached_are_announced_with_the_reason(tmp_path: Path) -> None:
+    content = json.loads(inventory(tmp_path, 2).read_text())
+    content["all"]["vars"] = {"ansible_connection": "ssh", "ansible_host": "127.0.0.1", "ansible_port": 1}
+    (tmp_path / "hosts.json").write_text(json.dumps(content))
+    study(tmp_path)
+    words = ("run", "-i", "hosts.json", "s.toml", "-o", "out", "--poll", "0.1", "--patience", "2", "--json")
+    done = fleet(tmp_path, *words, code=4)
+    assert "no node answers; waiting for up to 2 s (--patience)" in done.stderr
+    assert all("Connection refused" in node["message"] for node in json.loads(done.stdout)["nodes"].values())
+
+
+@pytest.mark.slow
+def test_the_programs_are_installed_below_the_home_of_the_node(tmp_path: Path) -> None:
+    content = json.loads(inventory(tmp_path, 1).read_text())
+    home = Path("~/.cache").expanduser() / f"quiet-cbench-test-{os.getpid()}"
+    content["all"]["hosts"] = {"n0": {"quiet_cbench_home": f"~/.cache/{home.name}/n0"}}
+    (tmp_path / "hosts.json").write_text(json.dumps(content))
+    text = study(tmp_path).read_text()
+    (tmp_path / "s.toml").write_text("".join(line for line in text.splitlines(True) if not line.startswith("bin")))
+    try:
+        fleet(tmp_path, "run", "-i", "hosts.json", "s.toml", "-o", "out", "--poll", "0.1")
+        once(tmp_path / "out" / "results" / "n0.db", 12)
+        assert not any(home.iterdir())
+    finally:
+        shutil.rmtree(home, ignore_errors=True)
