@@ -55,16 +55,16 @@ class Fleet:
         """
         try:
             self._prepare()
-            wait, told = FIRST_POLL_S, False
+            wait, announced = FIRST_POLL_S, False
             while not self._over(patience_s):
                 if waiting := [name for name, node in self._state.nodes.items() if _waits(node)]:
                     self._start(waiting)
                 self.look()
                 self.fetch(growing=True)
                 self._show(self._state)
-                if not told and all(node.state == UNREACHABLE for node in self._state.nodes.values()):
+                if not announced and all(node.state == UNREACHABLE for node in self._state.nodes.values()):
                     tell(f"no node answers; waiting for up to {patience_s:g} s (--patience)")
-                    told = True
+                    announced = True
                 if not self._over(patience_s):
                     time.sleep(min(wait, poll_s))
                     wait = min(wait * 1.5, MOST_POLL_S)
