@@ -86,7 +86,7 @@ def _of_group(group: Group) -> TestSample:
 def _more_processes(series: StoredSeries) -> str:
     """Advice on how to get more processes with the program that measured the series."""
     if "interrupted" in series.facts:
-        return "run pytest {n} times, with the same --cbench-store"
+        return "run pytest {n} times, with the same --cbench-store=FILE"
     if "comparison" in series.facts:
         return "cbench ab --layouts {n}" if layout(series, series.trials[0]) else "cbench ab --blocks {n}"
     return "cbench run --trials {n} -- COMMAND" if series.each_trial else "cbench run --processes {n}"

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from math import exp, expm1, log1p
+from math import ceil, exp, expm1, log1p
 
 from cbench.ab.analyze import FASTER, SLOWER, TOO_FEW, analyze
 from cbench.ab.design import BUDGET
+from cbench.ab.stats import fewest
 from cbench.compare.suite import CANNOT_TELL, more_is_better
 from cbench.gate.measure import GateSession, SessionTest
 from cbench.gate.rule import GateRule, together
@@ -74,7 +75,7 @@ def _judged(
     smallest = max(analysis.detectable.effect, analysis.floor) if analysis.detectable else None
     limit, why = log1p(rule.threshold), ""
     if arm.outcome == TOO_FEW:
-        outcome, why = CANNOT_JUDGE, _too_few(analysis.blocks, session)
+        outcome, why = CANNOT_JUDGE, _too_few(analysis.blocks, session, fewest(rule.alpha(tests, again)))
     elif arm.outcome == SLOWER and arm.shift.high >= limit:
         outcome = SUSPECTED
     elif (
@@ -105,7 +106,10 @@ def _judged(
     )
 
 
-def _too_few(blocks: int, session: GateSession) -> str:
+def _too_few(blocks: int, session: GateSession, needed: int) -> str:
     if session.layouts > 1 and (blocks > session.layouts or session.ended != BUDGET):
-        return f"{session.layouts} layouts are too few; raise layouts"
-    return f"{blocks} blocks are too few; raise {'budget_s' if session.ended == BUDGET else 'blocks'}"
+        return f"{session.layouts} layouts are too few; raise layouts to at least {needed}"
+    few = f"{blocks} of at least {needed} blocks"
+    if session.ended != BUDGET:
+        return f"{few}; raise blocks"
+    return f"{few}; raise budget_s to at least {ceil(1.2 * needed * session.seconds / max(blocks, 1)):,}"

@@ -10,6 +10,7 @@ from cbench.compare.suite import CANNOT_TELL
 from cbench.external.table import disturbed_line
 from cbench.gate.judge import CANNOT_JUDGE, IMPROVEMENT, NOT_CONFIRMED, PASSED, REGRESSION, JudgedTest
 from cbench.gate.result import GateResult, counts
+from cbench.report.text import counted
 from quiet import printable
 
 SUITE, CLASS = "cbench gate", "cbench.gate"
@@ -27,12 +28,17 @@ def sentence(test: JudgedTest) -> str:
     text = f"{test.delta_pct:+.3g} % ({low:+.3g} to {high:+.3g} % at {100 * test.level:.3g} %)"
     text += f"; old differs from its own copy by at most {test.floor_pct:.2g} %"
     if test.outcome in SKIPPED and test.detectable_pct is not None:
-        text += f"; only a slowdown of at least {test.detectable_pct:.2g} % would have been detected"
+        text += f"; only a slowdown of at least {amount(test.detectable_pct)} % would have been detected"
     if test.outcome == NOT_CONFIRMED:
         text = f"suspected in the first session, not confirmed in the second: {text}"
     if test.outcome == CANNOT_JUDGE:
         text = f"suspected in the first session, neither confirmed nor cleared by the second: {text}"
     return text
+
+
+def amount(percent: float) -> str:
+    """A percentage with at least two digits: 0.62, 140."""
+    return f"{percent:.2g}" if percent < 99.5 else f"{percent:,.0f}"
 
 
 def power(result: GateResult) -> str:
@@ -41,8 +47,9 @@ def power(result: GateResult) -> str:
     if not known:
         return ""
     enough = sum(each <= result.threshold_pct for each in known)
-    line = f"a slowdown of {result.threshold_pct:g} % would have been detected in {enough} of {len(result.tests)} tests"
-    return line if enough == len(known) else f"{line}, and a slowdown of {max(known):.2g} % in {len(known)}"
+    tests = counted(len(result.tests), "test")
+    line = f"a slowdown of {result.threshold_pct:g} % would have been detected in {enough} of {tests}"
+    return line if enough == len(known) else f"{line}, and a slowdown of {amount(max(known))} % in {len(known)}"
 
 
 def lines(result: GateResult) -> list[str]:

@@ -1,4 +1,4 @@
-"""Provide `pytest --cbench-store FILE`, which stores pytest-benchmark's rounds and each benchmark's interruptions.
+"""Provide `pytest --cbench-store=FILE`, which stores pytest-benchmark's rounds and each benchmark's interruptions.
 
 pytest loads this file in every environment that has cbench installed, so nothing of cbench is imported until the option
 is given.
@@ -38,6 +38,9 @@ def pytest_configure(config: pytest.Config) -> None:
         return
     if not config.pluginmanager.hasplugin("benchmark"):
         raise pytest.UsageError(f"{OPTION}: needs pytest-benchmark (pip install pytest-benchmark)")
+    file = (config.invocation_params.dir / path).resolve()
+    if OPTION in config.invocation_params.args and not file.is_relative_to(config.invocation_params.dir.resolve()):
+        raise pytest.UsageError(f"write {OPTION}={path}: pytest takes a separate word for the path of a test")
     if hasattr(config, "workerinput") or getattr(config.option, "numprocesses", None):
         raise pytest.UsageError(f"{OPTION}: benchmarks that run in parallel disturb each other; omit -n")
     config.pluginmanager.register(BenchmarkKeeper(Path(path)), "cbench-keeper")
@@ -101,6 +104,7 @@ class BenchmarkKeeper:
     def pytest_unconfigure(self) -> None:
         """Close the store."""
         self._counts.close()
+        self._store.drop_if_empty()
         self._store.close()
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
@@ -108,9 +112,7 @@ class BenchmarkKeeper:
         if not self._kept:
             disabled = terminalreporter.config.getoption("benchmark_disable", False)
             why = " (--benchmark-disable)" if disabled else ""
-            terminalreporter.write_line(
-                f"{OPTION} {self._path}: no benchmark was measured{why}, so the file contains no trials"
-            )
+            terminalreporter.write_line(f"{OPTION} {self._path}: no benchmark was measured{why}, so nothing is stored")
             return
         terminalreporter.section(f"benchmarks stored in {self._path}")
         for test, rounds, seen in self._kept:

@@ -103,7 +103,7 @@ def test_a_store_keeps_its_own_advice(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("more", "advice"),
     [
-        ({"interrupted": {"preempted": 1}}, "(run pytest 4 times, with the same --cbench-store)"),
+        ({"interrupted": {"preempted": 1}}, "(run pytest 4 times, with the same --cbench-store=FILE)"),
         ({"processes": EACH_TRIAL}, "(cbench run --trials 4 -- COMMAND)"),
         ({"processes": EACH_TRIAL, "comparison": "c"}, "(cbench ab --blocks 4)"),
     ],

@@ -187,7 +187,7 @@ def test_braces_of_the_shell_are_not_placeholders(tmp_path: Path) -> None:
         tmp_path, text=f"old = '{command}'\nnew = '{command}'\nshell = true\nignore_failure = true\nblocks = 2\n"
     )
     assert done.returncode == 2
-    assert "2 blocks are too few; raise blocks" in done.stdout
+    assert "2 of at least 6 blocks; raise blocks" in done.stdout
 
 
 @pytest.mark.slow

@@ -14,7 +14,7 @@ from cbench.gate import result
 from cbench.gate.config import load
 from cbench.gate.judge import CANNOT_JUDGE, CANNOT_TELL, IMPROVEMENT, PASSED, SUSPECTED, judge
 from cbench.gate.measure import GateSession
-from cbench.gate.report import junit, lines, markdown, power, sentence
+from cbench.gate.report import amount, junit, lines, markdown, power, sentence
 from tests.cbench.gate.simulated import RULE, SimulatedGate
 
 
@@ -99,7 +99,7 @@ def test_too_few_layouts_cannot_judge_and_more_blocks_are_not_advised() -> None:
     session = SimulatedGate(blocks=60, layouts=6).session(5)
     (judged, *_) = judge(session, RULE, {test.name for test in session.tests})
     assert judged.outcome == CANNOT_JUDGE
-    assert sentence(judged) == "6 layouts are too few; raise layouts"
+    assert sentence(judged) == "6 layouts are too few; raise layouts to at least 10"
 
 
 def ended(
@@ -237,7 +237,11 @@ def test_a_suspect_that_a_noisy_second_session_does_not_show_is_not_a_pass(
     assert "only a slowdown of at least " in text
 
 
-@pytest.mark.parametrize(("why", "key"), [("blocks", "blocks"), ("budget", "budget_s")])
-def test_too_few_blocks_name_the_key_that_ended_the_session(why: str, key: str) -> None:
-    session = replace(SimulatedGate(blocks=3).session(5), ended=why)
-    assert sentence(judge(session, RULE)[0]) == f"3 blocks are too few; raise {key}"
+@pytest.mark.parametrize(("why", "advice"), [("blocks", "blocks"), ("budget", "budget_s to at least 72")])
+def test_too_few_blocks_name_the_key_that_ended_the_session_and_its_least_value(why: str, advice: str) -> None:
+    session = replace(SimulatedGate(blocks=3).session(5), ended=why, seconds=30)
+    assert sentence(judge(session, RULE)[0]) == f"3 of at least 6 blocks; raise {advice}"
+
+
+def test_large_percentages_are_written_without_an_exponent() -> None:
+    assert [amount(percent) for percent in (0.616, 9.9, 99.4, 104, 2412)] == ["0.62", "9.9", "99", "104", "2,412"]

@@ -26,9 +26,11 @@ def test_c_is_not_a_benchmark():
 """
 
 
-def run(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
+def run(folder: Path, *options: str, rootdir: bool = True) -> subprocess.CompletedProcess[str]:
     (folder / "test_suite.py").write_text(BENCHMARKS)
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", str(folder), *options]
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *options]
+    if rootdir:
+        command += ["--rootdir", str(folder)]
     env = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
     return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, check=False)
 
@@ -82,5 +84,18 @@ def test_a_store_that_cannot_be_written_is_refused_in_one_line(
 @pytest.mark.slow
 def test_a_run_that_measures_no_benchmark_says_so(tmp_path: Path) -> None:
     done = run(tmp_path, "--cbench-store", "kept.db", "--benchmark-disable")
-    line = "--cbench-store kept.db: no benchmark was measured (--benchmark-disable), so the file contains no trials"
+    line = "--cbench-store kept.db: no benchmark was measured (--benchmark-disable), so nothing is stored"
     assert line in done.stdout.splitlines()
+    assert not (tmp_path / "kept.db").exists()
+
+
+@pytest.mark.slow
+def test_a_file_beside_the_checkout_keeps_the_names_of_the_tests(tmp_path: Path) -> None:
+    (tmp_path / "new").mkdir()
+    for _ in range(2):  # from the second session on, pytest would take the file for a test
+        done = run(tmp_path / "new", "--cbench-store=../kept.db", rootdir=False)
+        assert "new/test_suite.py" not in done.stdout
+    with Store.open(tmp_path / "kept.db") as store:
+        assert {each.workload for each in store.series()} == {"test_suite.py::test_a_sum"}
+    refused = run(tmp_path / "new", "--cbench-store", "../kept.db", rootdir=False)
+    assert "write --cbench-store=../kept.db: " in refused.stderr
