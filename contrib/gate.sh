@@ -4,7 +4,11 @@
 # error, to $GITHUB_STEP_SUMMARY if this variable is set. Exits with the gate's exit code, or with 2 without a summary.
 # $GATE_NEW: the revision to judge. $GATE_BASE: a branch; the merge base of both is the revision to compare with.
 set -u
-file=${1:?the path of gate.toml is missing; usage: gate.sh FILE [OPTION...]}
+if [ $# = 0 ]; then
+	echo "usage: gate.sh FILE [OPTION...], where FILE is the path of gate.toml" >&2
+	exit 2
+fi
+file=$1
 shift
 out=${GATE_OUT:-gate-results}
 mkdir -p "$out" || exit 2
@@ -17,7 +21,7 @@ gate() {
 	fi
 	if [ -n "${GATE_BASE:-}" ]; then
 		if ! base=$(git -C "$(dirname "$file")" merge-base "$GATE_BASE" "${GATE_NEW:-HEAD}"); then
-			echo "no merge base of $GATE_BASE and ${GATE_NEW:-HEAD}: fetch the whole history (fetch-depth: 0)" >&2
+			echo "no merge base of $GATE_BASE and ${GATE_NEW:-HEAD}: a name is wrong, or the history is not whole (fetch-depth: 0)" >&2
 			return 2
 		fi
 		set -- --old "$base" "$@"

@@ -160,7 +160,7 @@ def test_the_script_for_ci_compares_with_the_merge_base(tmp_path: Path) -> None:
     assert "cannot judge: 3 tests: 3 cannot judge" in (tmp_path / "summary.md").read_text()
     done = script(tmp_path, GATE_BASE="no-such-branch")
     assert done.returncode == 2
-    assert "no merge base of no-such-branch and HEAD: fetch the whole history" in done.stdout
+    assert "no merge base of no-such-branch and HEAD: a name is wrong, or the history is not whole" in done.stdout
 
 
 def test_the_script_for_ci_reports_that_cbench_is_not_installed(tmp_path: Path) -> None:
