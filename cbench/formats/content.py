@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import zlib
 from functools import cached_property
 from pathlib import Path
@@ -12,6 +13,8 @@ from cbench.formats.json_value import JsonValue
 from quiet import UsageError
 
 HEAD = 1 << 16
+TOML = re.compile(rb"\[\[?\s*[A-Za-z_][\w.-]*\s*\]\]?\s*(#.*)?$", re.MULTILINE)
+"""Matches the header of a TOML table, such as [study]."""
 MOST = 1 << 29
 """The maximum size of a file in bytes, after decompression."""
 
@@ -44,8 +47,9 @@ class Content:
 
     @cached_property
     def json(self) -> JsonValue | None:
-        """The JSON document; None unless the text begins like an object or an array."""
-        if self.head.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] not in (b"{", b"["):
+        """The JSON document; None unless the text begins like an object or an array, and not like a TOML file."""
+        begin = self.head.lstrip(b"\xef\xbb\xbf \t\r\n")
+        if begin[:1] not in (b"{", b"[") or TOML.match(begin):
             return None
         try:
             return JsonValue(json.loads(self.text))

@@ -4,13 +4,17 @@ page.
 
 from __future__ import annotations
 
+import re
+import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from cbench.console import tell
 from cbench.report import figures
-from cbench.report.page import NEEDED_BY_PAGES, check_page
+from cbench.report.page import NEEDED_BY_PAGES, PAGE, check_page
 from cbench.report.text import some
 from cbench.store.kind import is_store
 from quiet import UsageError, save
@@ -83,13 +87,14 @@ def _analyzed(options: OrderOptions) -> tuple[OrderResult, Trials]:
             raise
         raise UsageError(NEEDED) from None
     path = Path(options.data)
-    rules, meaning, suite = AnalysisRules(), {}, None
+    rules, meaning, suite, left = AnalysisRules(), {}, None, 0
     if is_store(path):
         from cbench.order import read_study
 
         defaults = read_study.defaults(path)
         rules, meaning = AnalysisRules(defaults.alpha, defaults.failures), defaults.metrics
         suite = defaults.suite
+        left = sum(read_study.runs_left(each) for each in map(Path, (options.data, *options.more)) if is_store(each))
     alpha = rules.alpha if options.alpha is None else options.alpha
     rules = AnalysisRules(alpha, rules.failures, options.as_published, options.unpaired)
     passports: tuple[UnlikeFact, ...] = ()
@@ -111,6 +116,7 @@ def _analyzed(options: OrderOptions) -> tuple[OrderResult, Trials]:
         warnings.append(f"the trials of {len(trials.hosts):,} hosts are pooled, as in OrderSage: {some(trials.hosts)}")
     shift = 1.0 if options.delta is None else options.delta
     result = summarize.summarize(trials, analyze(trials, rules), warnings, shift, meaning, suite, passports)
+    result = replace(result, design=replace(result.design, runs_left=left))
     return result, trials if rules.published else aligned(trials)
 
 
@@ -170,6 +176,31 @@ def _read_hosts(paths: Sequence[Path], metrics: Sequence[str]) -> tuple[Trials, 
     return trials, warnings, passports
 
 
+def warn_without_numpy() -> None:
+    """On a terminal, report before a study begins that its analysis needs numpy, if numpy is not installed."""
+    if sys.stderr.isatty() and find_spec("numpy") is None:
+        tell("the analysis of this study will need numpy: pip install 'quiet-cbench[order]'")
+
+
+def _refuse_other_files(path: Path) -> None:
+    """Raises UsageError, with the next command, for a study's file, a page, or the JSON of an analysis."""
+    if not path.is_file() or is_store(path):
+        return
+    try:
+        with path.open("rb") as file:
+            begin = file.read(1 << 16)
+    except OSError:  # reported by the reader
+        return
+    if begin[: len(PAGE)].lower() == PAGE:
+        raise UsageError(f"{path}: is a page; analyze the data from which it was written")
+    if re.search(rb"^\s*\[(study|suite|\[test\])\]", begin, re.MULTILINE):
+        raise UsageError(
+            f"{path}: is a study's file; run it with `cbench order run {path}`, and analyze the store that this writes"
+        )
+    if begin.lstrip()[:1] == b"{" and b'"order_matters"' in begin:
+        raise UsageError(f"{path}: is the JSON of an analysis; analyze the data from which it was written")
+
+
 def read(path: Path, metrics: Sequence[str] = ()) -> tuple[Trials, list[str]]:
     """Read the trials from a study's store, OrderSage's results, or a CSV or Parquet file. Returns them with warnings.
 
@@ -181,6 +212,7 @@ def read(path: Path, metrics: Sequence[str] = ()) -> tuple[Trials, list[str]]:
 
     if not path.exists():
         raise UsageError(f"{path}: no such file")
+    _refuse_other_files(path)
     registry.refuse_without(path, "orders", NO_ORDERS)
     if path.is_dir():
         raise UsageError(f"{path}: is a directory without Parquet files; name a file")

@@ -47,8 +47,8 @@ Delta = Annotated[
     float | None,
     typer.Option(
         metavar="PERCENT",
-        help="Report the number of runs of each order needed to detect a shift of PERCENT (default: 1, reported only "
-        "in --json and on the page).",
+        help="Report the number of runs needed to detect a shift of PERCENT between the orders (without this option: "
+        "1 %, only in --json and on the page).",
     ),
 ]
 Values = Annotated[
@@ -70,7 +70,8 @@ def analyze_command(
 ) -> None:
     """Test whether the order changes the results.
 
-    Exits with 1 if it does, and with 2 if the design cannot separate effects of the order from changes over time.
+    Exits with 1 if it does. Exits with 2 if the design cannot separate effects of the order from changes over time, or
+    if the study is not finished and has not shown an effect so far.
     """
     from cbench.order import analyze
 
@@ -112,7 +113,7 @@ def report_command(
 
 def _end(data: str, result: OrderResult) -> None:
     """End the command. Raises UsageError if nothing was tested, Exit(2) if effects of the order and of time cannot be
-    separated, Exit(1) if the order matters.
+    separated, Exit(1) if the order matters, Exit(2) if an unfinished study shows no effect.
     """
     from cbench.order import verdict
     from quiet import UsageError
@@ -123,6 +124,8 @@ def _end(data: str, result: OrderResult) -> None:
         raise typer.Exit(2)
     if result.order_matters:
         raise typer.Exit(1)
+    if result.design.runs_left:
+        raise typer.Exit(2)
 
 
 @order.command("init")
@@ -153,8 +156,10 @@ def run_command(
     as_json: Json = False,
 ) -> None:
     """Run a study; each trial is stored before the next one starts. `resume` continues an interrupted study."""
+    from cbench.order.analyze import warn_without_numpy
     from cbench.study import lifecycle, table
 
+    warn_without_numpy()
     if detach:
         job = lifecycle.detach(study, output)
         if as_json:
@@ -198,10 +203,11 @@ def stop_command(data: Annotated[str, typer.Argument(metavar="DATA")], *, as_jso
 
     Every trial that has ended is kept; `resume` continues the study.
     """
-    from cbench.study import lifecycle
+    from cbench.study import lifecycle, table
 
     status = lifecycle.stop(data)
-    tell_or_json(status, as_json, f"stopped; resume with: cbench order resume {data}")
+    said = table.finished(status) if status.finished else f"stopped; resume with: cbench order resume {data}"
+    tell_or_json(status, as_json, f"already {said}" if status.finished else said)
 
 
 def add_to(app: typer.Typer) -> None:

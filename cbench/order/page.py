@@ -10,6 +10,7 @@ from math import log
 from cbench.order import figures, page_study
 from cbench.order.page_study import StudyFacts
 from cbench.order.result import WITHIN, Order, OrderResult, OrderTest, PredecessorEffect, Within
+from cbench.order.verdict import digits
 from cbench.report.page import Cell, Figure, Table, render
 from cbench.report.svg import shortened
 from cbench.report.text import chance, mark, marked, number
@@ -87,7 +88,7 @@ def _orders(result: OrderResult, trials: Trials) -> list[Figure]:
         Figure(
             "ecdf",
             figures.distributions(result, trials, [name for name, _ in tested]),
-            "Values of both orders",
+            f"Values of {result.arm_labels[0]} and {result.arm_labels[1]}",
             "The share of values up to each value: parallel curves differ in location, crossing curves in spread."
             + _foremost(many),
             broad=True,
@@ -121,7 +122,7 @@ def _positions(result: OrderResult) -> Figure | None:
         "position",
         figures.positions(result, list(tests)),
         "Median by position",
-        f"Each test's median at {places} in the random runs, relative to the median of these medians."
+        f"Each test's median at {places} in the {result.arms[1]} runs, relative to the median of these medians."
         + _foremost(len(tests)),
         _significant([result.tests[name] for name in tests], "position"),
         broad=True,
@@ -195,12 +196,12 @@ def tests(result: OrderResult) -> Table:
         Cell("p", "" if result.published else "chi-squared"),
         Cell("ε²", "η²"),
         Cell("Δ", "interval"),
+        *((f"runs for {result.power.delta_pct:g} %",) if result.compares else ()),
         Cell("Δ median", "Δ mean"),
         "p spread",
         *(f"median {arm}" for arm in result.arms),
         "case",
         *EFFECTS,
-        f"runs for {result.power.delta_pct:g} %",
     )
     rows = [
         (
@@ -209,13 +210,13 @@ def tests(result: OrderResult) -> Table:
             Cell(marked(result.deciding_p(test), test.significant), "" if result.published else chance(test.p)),
             Cell(number(test.epsilon2, "{:.3f}"), number(test.eta2, "{:.3f}")),
             Cell(number(test.delta_pct_hl, "{:+.2f} %"), _delta_interval(test)),
+            *((number(test.runs_needed, "{:,}"),) if result.compares else ()),
             Cell(number(test.delta_pct_median, "{:+.2f} %"), number(test.delta_pct_mean, "{:+.2f} %")),
             marked(test.p_spread, test.spread_significant),
             _median(test, "fixed"),
             _median(test, "random"),
             number(test.case, "{}"),
             *(_effect(test, effect) for effect in WITHIN),
-            number(test.runs_needed, "{:,}"),
         )
         for name, test in shown
     ]
@@ -245,7 +246,7 @@ def carry_over(result: OrderResult) -> Table:
     rows = [
         (
             *(each.test, "" if each.after is None else each.after),
-            *(number(median, "{:,.6g}") for median in (each.isolated, each.in_process)),
+            *(_value(result, each.test, median) for median in (each.isolated, each.in_process)),
             *(number(each.times, "{:.3g}"), marked(each.p_adjusted, each.significant)),
         )
         for each in every[:MOST_NAMED]
@@ -256,15 +257,15 @@ def carry_over(result: OrderResult) -> Table:
 
 def earlier(result: OrderResult) -> Table:
     """A table of the tests of a suite that change other tests by running before them."""
-    return _effects(result.suite.earlier if result.suite else (), "ran after")
+    return _effects(result, result.suite.earlier if result.suite else (), "ran after")
 
 
 def predecessors(result: OrderResult) -> Table:
     """A table of direct predecessors, the clearest effects first."""
-    return _effects(result.predecessors, "ran right after")
+    return _effects(result, result.predecessors, "ran right after")
 
 
-def _effects(effects: Sequence[PredecessorEffect], after: str) -> Table:
+def _effects(result: OrderResult, effects: Sequence[PredecessorEffect], after: str) -> Table:
     every = sorted(effects, key=lambda each: (each.p_holm, each.p))
     shown = [each for each in every if each.significant][:MOST_NAMED] or every[:FIRST]
     rows = [
@@ -272,8 +273,8 @@ def _effects(effects: Sequence[PredecessorEffect], after: str) -> Table:
             each.test,
             "(start of a run)" if each.after is None else each.after,
             f"{each.n:,}",
-            f"{each.median:,.6g}",
-            f"{each.median_others:,.6g}",
+            _value(result, each.test, each.median),
+            _value(result, each.test, each.median_others),
             number(each.delta_pct, "{:+.2f} %"),
             chance(each.p),
             marked(each.p_holm, each.significant),
@@ -291,8 +292,8 @@ def first_trials(result: OrderResult) -> Table:
         (
             name,
             f"{each.n:,}",
-            f"{each.median:,.6g}",
-            f"{each.median_others:,.6g}",
+            _value(result, name, each.median),
+            _value(result, name, each.median_others),
             number(each.delta_pct, "{:+.2f} %"),
             chance(each.p),
         )
@@ -330,8 +331,8 @@ def hosts(result: OrderResult) -> Table:
             name,
             each.host,
             f"{each.n_fixed:,} + {each.n_random:,}",
-            number(each.median_fixed, "{:,.6g}"),
-            number(each.median_random, "{:,.6g}"),
+            _value(result, name, each.median_fixed),
+            _value(result, name, each.median_random),
             "-" if each.p is None else chance(each.p),
             number(each.delta_pct, "{:+.2f} %"),
             "-" if each.interval is None else f"{each.interval[0]:+.2f} to {each.interval[1]:+.2f}",
@@ -363,9 +364,14 @@ def _effect(test: OrderTest, effect: Within) -> str:
     return marked(*test.within(effect)) + ("?" if test.doubtful(effect) else "")
 
 
+def _value(result: OrderResult, name: str, value: float | None) -> str:
+    """A value of a test with its unit."""
+    return "-" if value is None else f"{digits(value)} {result.tests[name].unit or ''}".strip()
+
+
 def _median(test: OrderTest, order: Order) -> str | Cell:
     value, interval = test.median(order)
     if value is None:
         return "-"
-    second = f"[{interval[0]:,.6g}, {interval[1]:,.6g}]" if interval else f"no interval below n = {test.ci_needs}"
-    return Cell(f"{value:,.6g} {test.unit or ''}".strip(), second)
+    second = f"[{digits(interval[0])}, {digits(interval[1])}]" if interval else f"no interval below n = {test.ci_needs}"
+    return Cell(f"{digits(value)} {test.unit or ''}".strip(), second)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from cbench.order.result import OrderDesign, OrderResult
+from cbench.order.result import ORDERS, OrderResult
 from cbench.store.database import reads_store
 from cbench.store.kind import is_store
 from cbench.study import config
@@ -16,8 +16,8 @@ from cbench.study.records import Header, Verified, host_names
 from cbench.study.store import StudyStore
 
 FAILURES = {
-    "trial": "excludes only itself, in both orders",
-    "run": "excludes its whole run, in both orders",
+    "trial": "excludes only itself",
+    "run": "excludes its whole run",
     "published": "excludes its whole run in fixed order, but only itself in random order, as in OrderSage",
 }
 
@@ -79,7 +79,7 @@ def rows(result: OrderResult, about: StudyFacts) -> list[tuple[str, str]]:
     tests = result.tests.values()
     used = sum(test.n_fixed + test.n_random for test in tests)
     failed = sum(test.failed for test in tests)
-    found = [("tests", f"{len(tests):,} with {used:,} values that count"), ("sequence", _sequence(result.design))]
+    found = [("tests", f"{len(tests):,} with {used:,} values that count"), ("sequence", _sequence(result))]
     if failed:
         found.append(
             ("left out", f"{failed:,} of {used + failed:,} values; a failed trial {FAILURES[result.failures]}")
@@ -87,16 +87,21 @@ def rows(result: OrderResult, about: StudyFacts) -> list[tuple[str, str]]:
     return [*found, *about.rows]
 
 
-def _sequence(design: OrderDesign) -> str:
+def _sequence(result: OrderResult) -> str:
+    design, (fixed, random) = result.design, result.arms
     if design.interleaved is None:
         return "unknown: the data do not show when each run took place, so drift and blocked designs cannot be detected"
     if not design.runs_fixed:
         return f"{design.runs_random:,} runs, each in its own order"
-    said = f"{design.runs_fixed:,} runs in fixed and {design.runs_random:,} in random order"
+    if result.arms == ORDERS:
+        said = f"{design.runs_fixed:,} runs in fixed and {design.runs_random:,} in random order"
+    else:
+        said = f"{design.runs_fixed:,} {fixed} and {design.runs_random:,} {random} runs"
     if not design.runs_random:
         return said
-    how = "interleaved" if design.interleaved else "blocked: the orders are confounded with time"
-    return f"{said}, {how} ({design.stretches:,} stretches of one order)"
+    what = ("orders", "order") if result.arms == ORDERS else ("kinds of runs", "kind")
+    how = "interleaved" if design.interleaved else f"blocked: the {what[0]} are confounded with time"
+    return f"{said}, {how} ({design.stretches:,} stretches of one {what[1]})"
 
 
 def _times(header: Header) -> str:

@@ -2,25 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cbench.order.result import CarryOver, OrderTest, PredecessorEffect, SuiteResult
+from cbench.order.claims import Claim, Family
+from cbench.order.result import AfterMedians, CarryOver, OrderTest, PredecessorEffect, SuiteResult
 from cbench.order.stats import earlier
 from cbench.order.stats.analysis import Analysis, dropped
 from cbench.stats import multiple_testing
 from cbench.stats.trials import START, Trials
 
+AFFECTED: tuple[Family, ...] = ("orders", "spread", "position", "within")
+"""The families whose claims name affected tests, but not the tests that affect them."""
 NAMED_PAIRS = 1000
+MOST_DESCRIBED = 100
+"""With more tests, all pairs of an earlier and a later test would take longer than the rest of the analysis."""
 MOST_PAIRS = 20_000
 """If there are more pairs of tests, only the NAMED_PAIRS with the smallest p-values are named."""
 
 
-def earlier_effects(trials: Trials, analysis: Analysis) -> tuple[PredecessorEffect, ...]:
-    """For each series, the test that changes it most by running before it; p-values by Holm over all pairs."""
-    tested = earlier.earlier(trials, dropped(trials, analysis.rules))
+def earlier_effects(
+    trials: Trials, analysis: Analysis, only: Container[str] | None = None
+) -> tuple[PredecessorEffect, ...]:
+    """For each series, or each in `only`, the test that changes it most by running before it; p-values by Holm over all
+    pairs.
+    """
+    tested = earlier.earlier(trials, dropped(trials, analysis.rules), only)
     by_p = sorted(tested.found, key=lambda each: each.effect.p)
     holm = multiple_testing.holm_of_smallest([each.effect.p for each in by_p], tested.pairs).tolist()
     return tuple(
@@ -36,6 +45,25 @@ def earlier_effects(trials: Trials, analysis: Analysis) -> tuple[PredecessorEffe
             significant=p < analysis.rules.alpha,
         )
         for each, p in zip(by_p, holm, strict=True)
+    )
+
+
+def described(
+    trials: Trials, analysis: Analysis, claimed: Sequence[Claim], after: Sequence[PredecessorEffect]
+) -> tuple[AfterMedians, ...]:
+    """For each affected series that no direct predecessor explains, the medians with and without the test that changes
+    it most by running anywhere before it. The verdict tests only direct predecessors, so this is a description; its
+    p-value only keeps differences out that are no larger than noise.
+    """
+    levels = {each.family: each.level for each in claimed}
+    explained = {each.test for each in after if each.p_holm < levels.get("predecessor", 0.0)}
+    affected = {name for each in claimed if each.family in AFFECTED for name in (*each.named, *each.alone)} - explained
+    if analysis.rules.published or not affected or len(trials.names) > MOST_DESCRIBED:
+        return ()
+    return tuple(
+        AfterMedians(each.test, each.after, each.n, each.median, each.median_others, each.delta_pct)
+        for each in earlier_effects(trials, analysis, affected)
+        if each.significant
     )
 
 

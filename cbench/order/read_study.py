@@ -142,6 +142,13 @@ class StudyDefaults:
 
 
 @reads_store
+def runs_left(path: Path) -> int:
+    """The number of runs that a study in this store has not finished."""
+    with StudyStore.open(path, kind="order") as store:
+        return sum(not run.over for run in store.runs())
+
+
+@reads_store
 def defaults(path: Path) -> StudyDefaults:
     """Read the settings from the study file inside this store. Raises UsageError if the store is unusable."""
     with StudyStore.open(path, kind="order") as store:

@@ -38,7 +38,7 @@ class IntervalRule:
 class OrderDesign:
     """The arrangement of the runs in time; if it is unknown, `interleaved` is None and the numbers are omitted.
     `pairs`: the number of pairs of neighboring runs, one of each order, that are compared; omitted if the orders are
-    compared as two samples.
+    compared as two samples. `runs_left`: the number of runs of an unfinished study that are left.
     """
 
     interleaved: bool | None
@@ -48,6 +48,7 @@ class OrderDesign:
     stretches: int | None = field(default=None, metadata={LEFT_OUT: None})
     p_so_few_stretches: float | None = field(default=None, metadata={LEFT_OUT: None})
     pairs: int | None = field(default=None, metadata={LEFT_OUT: None})
+    runs_left: int = field(default=0, metadata={LEFT_OUT: 0})
 
     @property
     def blocked(self) -> bool:
@@ -179,9 +180,9 @@ class PowerRule:
 
 
 @dataclass(frozen=True, slots=True)
-class PredecessorEffect:
-    """The trials of `test` right after the test `after` (None: at the beginning of a run) against all its other trials.
-    In SuiteResult.earlier, `after` ran anywhere earlier in the run.
+class AfterMedians:
+    """The median of the `n` trials of `test` in random runs in which the test `after` ran earlier, and the median of
+    its other trials in random runs: a description, not a test.
     """
 
     test: str
@@ -190,6 +191,14 @@ class PredecessorEffect:
     median: float
     median_others: float
     delta_pct: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class PredecessorEffect(AfterMedians):
+    """The trials of `test` right after the test `after` (None: at the beginning of a run) against all its other trials.
+    In SuiteResult.earlier, `after` ran anywhere earlier in the run.
+    """
+
     p: float
     p_holm: float
     significant: bool
@@ -253,7 +262,8 @@ class OrderHosts:
 @dataclass(frozen=True, slots=True)
 class OrderResult:
     """The whole analysis. `verdict`: lines of text, the most important first. `order_matters`: None if effects of order
-    and time cannot be distinguished. `claims`: the verdict's claims, which share one error rate, `alpha`.
+    and time cannot be distinguished. `claims`: the verdict's claims, which share one error rate, `alpha`. `described`:
+    for affected tests without a significant direct predecessor, the earlier test with the largest difference; no claim.
     """
 
     order_matters: bool | None
@@ -272,11 +282,22 @@ class OrderResult:
     verdict: tuple[str, ...] = ()
     suite: SuiteResult | None = field(default=None, metadata={LEFT_OUT: None})
     hosts: OrderHosts | None = field(default=None, metadata={LEFT_OUT: None})
+    described: tuple[AfterMedians, ...] = field(default=(), metadata={LEFT_OUT: ()})
 
     @property
     def arms(self) -> tuple[str, str]:
         """The names of the two arms for headings: fixed and random order, or isolated tests and one process for all."""
         return ("isolated", "in-process") if self.suite and self.suite.isolated == "both" else ORDERS
+
+    @property
+    def counted_runs(self) -> str:
+        """The runs that a required number of runs counts, in the plural."""
+        return "runs of each order" if self.arms == ORDERS else "pairs of an isolated and an in-process run"
+
+    @property
+    def compares(self) -> bool:
+        """Whether any test was compared between the two arms."""
+        return any(test.p is not None for test in self.tests.values())
 
     @property
     def arm_labels(self) -> tuple[str, str]:

@@ -57,9 +57,7 @@ def summary_of(
     each_order = harmonic_mean(sizes) if result.away is None else result.away.size
     seen = power.detectable(apart, each_order, alpha, POWER, pairs)
     alike = _alike(result)
-    unknown = (
-        alike or max(result.fixed.values.size, result.random.values.size) < 2
-    )  # the variation of the values is unknown
+    unknown = alike or max(sizes) < 2 or not min(sizes)  # the variation is unknown, or there is only one order
     test, position, before, drift = result.test, result.position, result.predecessor, result.drift
     shift = result.shift
     return OrderTest(

@@ -12,7 +12,7 @@ import numpy as np
 from cbench.machine.passport import UnlikeFact
 from cbench.order import claims, verdict
 from cbench.order.families import claims_of, corrected_effects, significant, unlike_hosts
-from cbench.order.predecessors import NAMED_PAIRS, carry_over, earlier_effects, predecessor_effects
+from cbench.order.predecessors import NAMED_PAIRS, carry_over, described, earlier_effects, predecessor_effects
 from cbench.order.result import (
     ORDERS,
     IntervalRule,
@@ -78,6 +78,7 @@ def summarize(
         claims=claimed,
         suite=None if suite is None else replace(suite, earlier=before, carry_over=carry_over(suite, tests, before)),
         hosts=of_hosts,
+        described=() if suite is not None else described(trials, analysis, claimed, after),
     )
     if _extreme(trials):
         outcome = _finite(outcome)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import log
@@ -14,6 +14,7 @@ from rich.table import Table
 
 from cbench.console import table_console
 from cbench.order.result import ORDERS, WITHIN, CarryOver, OrderResult, OrderTest, Within
+from cbench.order.verdict import by_itself, digits
 from cbench.report.svg import shortened
 from cbench.report.text import marked, number
 
@@ -50,7 +51,7 @@ def analysis(result: OrderResult, runs: bool = False) -> None:
     tests = list(result.tests.items())
     shown = tests if len(tests) <= MOST else result.by_p()[:MOST]
     if result.suite and result.suite.carry_over:
-        console.print(_fitting(console, _carry_over(result.suite.carry_over)))
+        console.print(_fitting(console, _carry_over(result.suite.carry_over, result.tests)))
     for table in _tables(console, result, shown):
         console.print(table)
     if result.hosts:
@@ -63,13 +64,14 @@ def analysis(result: OrderResult, runs: bool = False) -> None:
         _say(console, line)
 
 
-def _carry_over(tests: Sequence[CarryOver]) -> Table:
+def _carry_over(tests: Sequence[CarryOver], of: Mapping[str, OrderTest]) -> Table:
     """A table that compares tests in separate processes and in one shared process, the largest difference first."""
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
-    for name in ("test", "isolated", "in-process", "ratio", "p", "changed most by"):
+    head, unit = _units(list(of.values()))
+    for name in ("test", f"isolated{head}", f"in-process{head}", "ratio", "p adjusted", "changed most by"):
         table.add_column(name, overflow="fold", justify="left" if name in ("test", "changed most by") else "right")
     for each in sorted(tests, key=lambda each: -abs(log(each.times or 1)))[:MOST]:
-        medians = (number(median, "{:,.6g}") for median in (each.isolated, each.in_process))
+        medians = (_digits(median, unit(of[each.test])) for median in (each.isolated, each.in_process))
         p = marked(each.p_adjusted, each.significant)
         table.add_row(escape(each.test), *medians, number(each.times, "{:.3g}"), p, escape(each.after or "-"))
     return table
@@ -110,7 +112,21 @@ def _runs(result: OrderResult) -> str:
         shown = sorted(needed, key=lambda item: 0 if item[1] is None else -item[1])[:MOST_RUNS]
     said = ", ".join(f"{shortened(name, LONGEST_NAME)} {'unknown' if n is None else f'{n:,}'}" for name, n in shown)
     more = f" and {len(needed) - len(shown):,} more (all in --json)" if len(needed) > len(shown) else ""
-    return f"runs of each order to detect a shift of {result.power.delta_pct:g} %: {said}{more}"
+    if not result.compares:
+        return "--delta: no number of runs: it is for a difference between two orders, and no test was compared"
+    return f"{result.counted_runs} to detect a shift of all values by {result.power.delta_pct:g} %: {said}{more}"
+
+
+def _units(tests: Sequence[OrderTest]) -> tuple[str, Callable[[OrderTest], str]]:
+    """The unit for a column's header, if all tests have the same unit, and the unit for a test's cell otherwise."""
+    units = {test.unit or "" for test in tests}
+    if len(units) == 1 and "" not in units:
+        return f" ({escape(units.pop())})", lambda _: ""
+    return "", lambda test: f" {escape(test.unit)}" if test.unit else ""
+
+
+def _digits(value: float | None, unit: str = "") -> str:
+    return "-" if value is None else f"{digits(value)}{unit}"
 
 
 def _say(console: Console, line: str, style: str | None = None) -> None:
@@ -158,10 +174,12 @@ def _table(tests: Sequence[tuple[str, OrderTest]], columns: Sequence[Column]) ->
 
 
 def _columns(result: OrderResult, tests: Sequence[OrderTest]) -> list[Column]:
+    head, unit = _units(tests)
+    fixed = any(test.n_fixed or test.failed_fixed for test in tests)
     return [
-        Column("n", lambda test: f"{test.n_fixed:,} + {test.n_random:,}"),
-        Column("p", lambda test: marked(result.deciding_p(test), test.significant)),
-        Column("ε²", lambda test: number(test.epsilon2, "{:.3f}")),
+        Column("n", lambda test: f"{test.n_fixed:,} + {test.n_random:,}" if fixed else f"{test.n_random:,}"),
+        Column("p", lambda test: marked(result.deciding_p(test), test.significant), result.compares),
+        Column("ε²", lambda test: number(test.epsilon2, "{:.3f}"), result.compares),
         Column(
             "p spread", lambda test: marked(test.p_spread, test.spread_significant), _any_spread(tests), within=True
         ),
@@ -171,13 +189,13 @@ def _columns(result: OrderResult, tests: Sequence[OrderTest]) -> list[Column]:
             any(test.delta_pct_hl is not None for test in tests),
         ),
         Column("interval of Δ", _delta_interval, any(test.delta_pct_interval for test in tests)),
-        Column("Δ median", lambda test: number(test.delta_pct_median, "{:+.2f} %")),
-        Column("Δ mean", lambda test: number(test.delta_pct_mean, "{:+.2f} %")),
-        Column(result.arms[0], lambda test: number(test.median_fixed, "{:,.6g}")),
+        Column("Δ median", lambda test: number(test.delta_pct_median, "{:+.2f} %"), result.compares),
+        Column("Δ mean", lambda test: number(test.delta_pct_mean, "{:+.2f} %"), result.compares),
+        Column(f"{result.arms[0]}{head}", lambda test: _digits(test.median_fixed, unit(test)), fixed),
         Column("interval", lambda test: _interval(test.ci_fixed), any(test.ci_fixed for test in tests)),
-        Column(result.arms[1], lambda test: number(test.median_random, "{:,.6g}")),
+        Column(f"{result.arms[1]}{head}", lambda test: _digits(test.median_random, unit(test))),
         Column("interval", lambda test: _interval(test.ci_random), any(test.ci_random for test in tests)),
-        Column("case", lambda test: number(test.case, "{}")),
+        Column("case", lambda test: number(test.case, "{}"), any(test.case for test in tests)),
         *(
             Column(f"p {effect}", partial(_effect, effect=effect), _any_p(tests, effect), within=True)
             for effect in WITHIN
@@ -206,12 +224,33 @@ def _ends(ends: tuple[float, float] | None) -> str:
 
 
 def _interval(ends: tuple[float, float] | None) -> str:
-    return "-" if ends is None else f"[{ends[0]:,.6g}, {ends[1]:,.6g}]"
+    return "-" if ends is None else f"[{digits(ends[0])}, {digits(ends[1])}]"
+
+
+def _levels(result: OrderResult) -> str:
+    """The level of each column of p-values, with its correction, as text."""
+    tests = list(result.tests.values())
+    counts = {
+        "p": sum(test.p is not None for test in tests),
+        "p spread": sum(test.p_spread is not None for test in tests),
+    }
+    for effect in WITHIN:
+        counts[f"p {effect}"] = sum(test.within(effect)[0] is not None for test in tests)
+    counts = {name: many for name, many in counts.items() if many}
+    pair = ("p position", "p predecessor")
+    together = by_itself(result.tests) and all(name in counts for name in pair)
+    if together:  # one family, see families.corrected_effects
+        counts = {" and ".join(pair): sum(counts.pop(name) for name in pair), **counts}
+    levels = {name: f"{result.alpha / many:.3g}" for name, many in counts.items()}
+    if len(set(levels.values())) <= 1:
+        return f"p < {next(iter(levels.values()), f'{result.alpha:g}')} (Bonferroni over the column)"
+    over = "the column, or over both columns together" if together else "the column"
+    return f"{', '.join(f'{name} < {level}' for name, level in levels.items())} (Bonferroni over {over})"
 
 
 def _legend(result: OrderResult) -> list[str]:
     rule, tests = result.intervals, result.tests.values()
-    significant = f"p < {result.alpha_bonferroni:.3g} (Bonferroni over the column)"
+    significant = _levels(result)
     inside = "each median is inside the other interval"
     fixed, random = result.arms
     how = f"{fixed} against {result.arm_labels[1]} by ranks, the larger p of permutation and of Brunner and Munzel"
@@ -223,13 +262,20 @@ def _legend(result: OrderResult) -> list[str]:
     if result.published:
         significant, inside = f"p < {result.alpha:g}, not corrected", "a median is inside the other interval"
         how = f"{fixed} against {result.arm_labels[1]} by Kruskal and Wallis, p by chi-squared"
-    lines = [
-        f"● significant in this column alone: {significant}; {how}. ε²: effect size, from 0 to 1. "
+    lines = [f"● significant in this column alone: {significant}"]
+    lines[0] += (
+        f"; {how}. ε²: effect size, from 0 to 1. "
         f"Δ: ({fixed} - {random})/{fixed}, the Hodges-Lehmann estimate with its {100 * INTERVALS:g} % interval."
-    ]
+        if result.compares
+        else "."
+    )
+    if result.suite and result.suite.carry_over:
+        lines.append("p adjusted: p of the comparison of the two kinds of runs, multiplied by the number of tests.")
     if _any_spread(list(tests)):
         how = "van Elteren's test of distances from the medians" if result.hosts else "Fligner and Killeen's test"
-        lines.append(f"p spread: {how} of equal spread in both orders.")
+        lines.append(
+            f"p spread: {how} of equal spread in both {'orders' if result.arms == ORDERS else 'kinds of runs'}."
+        )
     needs = [test.ci_needs for test in tests if test.ci_needs is not None]
     if any(test.case for test in tests):
         lines.append(
@@ -239,7 +285,10 @@ def _legend(result: OrderResult) -> list[str]:
     if needs:
         lines.append(f"-: an order with fewer than {max(needs):,} results has no interval at {100 * rule.level:.4g} %.")
     if any(_any_p(list(tests), effect) for effect in WITHIN):
-        lines.append(f"p position, p predecessor: tests within the {random} runs; p drift: test over all runs in time.")
+        lines.append(
+            f"p position, p predecessor: tests within the {random} runs; only the direct predecessor counts. p drift: "
+            "test over all runs in time."
+        )
     if result.hosts:
         lines.append(
             "First table: medians and intervals are those of values aligned to one level of all hosts. Second table, "

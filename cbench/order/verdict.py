@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from cbench.order.claims import OF_ORDER, Family
-from cbench.order.result import ORDERS, OrderResult, OrderTest, PredecessorEffect, UnlikeHost
+from cbench.order.result import ORDERS, AfterMedians, OrderResult, OrderTest, PredecessorEffect, UnlikeHost
+from cbench.order.series_summary import MetricMeaning
+from cbench.order.stats import power
 from cbench.report.text import counted, some
 
 NOTHING = "nothing was compared: no test has results in both orders"
@@ -13,7 +15,7 @@ LEVEL = 0.95
 """The level of each interval of a difference, not corrected for the number of intervals."""
 BETWEEN: tuple[Family, ...] = ("orders", "spread")
 BY_TIME = "blocked in time"
-MOST_RATE = "any of these lines is a false alarm in at most {level:g} % of studies"
+MOST_RATE = "at most {level:g} % of studies have a false alarm in any of these lines"
 
 
 def verdict(result: OrderResult) -> list[str]:
@@ -27,8 +29,10 @@ def verdict(result: OrderResult) -> list[str]:
     lines += [line for family, line in sentences.items() if line and family not in inside]
     if sentences and not result.published:
         lines.append(MOST_RATE.format(level=100 * result.alpha))
+        lines += _hidden(result)
     if alone := [_sentence(result, each.family, each.alone) for each in result.claims if each.alone]:
         lines.append(f"significant only when tested alone, each at {100 * result.alpha:g} %: {'; '.join(alone)}")
+    lines += _described(result)
     lines += _across(result)
     return lines + [
         f"beware: {warning}"
@@ -54,14 +58,17 @@ def _headline(result: OrderResult, sentences: Mapping[Family, str]) -> tuple[str
             set(),
         )
     if "orders" in sentences:
-        return f"{'order matters' if result.arms == ORDERS else 'carry-over'}: {sentences['orders']}", {"orders"}
+        if result.arms == ORDERS:
+            return f"order matters: {sentences['orders']}", {"orders"}
+        first: Family = "earlier" if "earlier" in sentences else "orders"  # the cause and the whole effect, if known
+        return f"carry-over: {sentences[first]}", {first}
     arms = "fixed and random order" if result.arms == ORDERS else "isolated and in-process runs"
     none = f"no difference between the medians of {arms} was found in {counted(tested, 'test')}"
     other = next((family for family in OF_ORDER if family in sentences), None)
     if other is not None:
         return f"order matters: {none}, but {sentences[other]}", {other}
     none = none.replace("between the medians of", "between")
-    return f"{none}{_blind(result)}", set()
+    return f"{none}; {_blind(result, tests)}", set()
 
 
 def _sentence(result: OrderResult, family: Family, names: Sequence[str]) -> str:
@@ -69,13 +76,14 @@ def _sentence(result: OrderResult, family: Family, names: Sequence[str]) -> str:
     tests, isolated = result.tests, result.suite.isolated if result.suite else ""
     if family == "orders":
         tested = sum(test.p is not None for test in tests.values())
-        differ = "differs" if tested == 1 else "differ"
+        differ = "differs" if len(names) == 1 else "differ"
         between = "an isolated process and one process for all" if isolated == "both" else "fixed and random order"
         changed = some([_changed(name, tests[name], _where(result)) for name in names])
         return f"{len(names):,} of {counted(tested, 'test')} {differ} between {between}: {changed}"
     if family == "spread":
         what = "one process for all" if isolated == "both" else "the order"
-        return f"{what} changes how much results vary: {some([_varies(n, tests[n], _where(result)) for n in names])}"
+        varied = some([_varies(name, tests[name], result.arms == ORDERS) for name in names])
+        return f"{what} changes how much results vary: {varied}"
     if family == "earlier":
         return (
             f"earlier tests in the same {'run' if isolated == 'yes' else 'process'} have an effect: {some(list(names))}"
@@ -127,17 +135,41 @@ def _hosts(result: OrderResult) -> list[str]:
 def disturbed(effect: PredecessorEffect) -> str:
     """A test, its predecessor and the difference, as text."""
     where = "at the beginning of a run" if effect.after is None else f"after {effect.after}"
-    return f"{effect.test} {where}" + ("" if effect.delta_pct is None else f" ({effect.delta_pct:+.2f} %)")
+    if effect.delta_pct is None:
+        return f"{effect.test} {where}"
+    return f"{effect.test} {where} ({'-' if effect.delta_pct < 0 else '+'}{percent(abs(effect.delta_pct))} %)"
 
 
-def influenced(effect: PredecessorEffect, is_time: bool, right: str) -> str:
-    """A sentence about a suite's influenced test, such as "b is 1.8 times slower right after a"."""
+def percent(value: float) -> str:
+    """A percentage with two decimals, or with three significant digits from 100."""
+    return f"{value:.2f}" if value < 100 else f"{float(f'{value:.3g}'):,.0f}"
+
+
+def digits(value: float) -> str:
+    """A number with six significant digits, or all digits before the decimal point."""
+    return f"{value:,.0f}" if 999_999.5 <= abs(value) < 1e15 else f"{value:,.6g}"
+
+
+def influenced(effect: AfterMedians, is_time: bool, right: str) -> str:
+    """A sentence about an influenced test, such as "b is 1.8 times slower right after a"."""
     where = "at the beginning of a run" if effect.after is None else f"{right}after {effect.after}"
     if not (effect.median > 0 and effect.median_others > 0):
         return f"{effect.test} {where}"
     more, less = ("slower", "faster") if is_time else ("higher", "lower")
     times = effect.median / effect.median_others
     return f"{effect.test} is {max(times, 1 / times):.3g} times {more if times > 1 else less} {where}"
+
+
+def _described(result: OrderResult) -> list[str]:
+    """A sentence about earlier tests, which the verdict of a study without a suite describes but does not test."""
+    said = []
+    for each in result.described:
+        test = result.tests[each.test]
+        is_time = test.unit is not None and test.better is not None and MetricMeaning(test.unit, test.better).is_time
+        said.append(influenced(each, is_time, "anywhere "))
+    if not said:
+        return []
+    return [f"a description, not a test (only direct predecessors are tested): {some(said)}"]
 
 
 def _across(result: OrderResult) -> list[str]:
@@ -198,14 +230,15 @@ def _by_itself(result: OrderResult) -> tuple[str, set[Family]]:
     before = result.claim("earlier")
     if before and before.named:
         return f"order matters: {_sentence(result, 'earlier', before.named)}", {"earlier"}
-    none = f"no effect of the position in the run or of the predecessor was found in {counted(of, 'test')}"
+    earlier = ", of the direct predecessor or of earlier tests" if before else " or of the direct predecessor"
+    none = f"no effect of the position in the run{earlier} was found in {counted(of, 'test')}"
     if not yes:
         after = result.claim("predecessor")
         if after and after.named:
             said = _sentence(result, "predecessor", after.named)
             return f"order matters: {said}", {"predecessor"}
-        return none, set()
-    depend = "depends on its" if of == 1 else "depend on their"
+        return f"{none}{_too_few(result)}", set()
+    depend = "depends on its" if len(yes) == 1 else "depend on their"
     line = f"order matters: {len(yes):,} of {counted(of, 'test')} {depend} position or predecessor: {some(yes)}"
     return line, set()
 
@@ -229,32 +262,77 @@ def _changed(name: str, test: OrderTest, where: str) -> str:
     interval = ""
     if test.delta_pct_interval and test.delta_pct_interval[0] * test.delta_pct_interval[1] > 0:
         low, high = sorted(abs(end) for end in test.delta_pct_interval)
-        interval = f", {low:.2f} to {high:.2f} at {100 * LEVEL:g} %"
-    return f"{name} ({abs(delta):.2f} % {'higher' if up else 'lower'} {where}{interval})"
+        interval = f", {percent(low)} to {percent(high)} at {100 * LEVEL:g} %"
+    return f"{name} ({percent(abs(delta))} % {'higher' if up else 'lower'} {where}{interval})"
 
 
-def _varies(name: str, test: OrderTest, where: str) -> str:
+def _varies(name: str, test: OrderTest, orders: bool) -> str:
+    """A test with the factor between the spreads, and the arm with the larger spread. `orders`: whether the arms are
+    orders, not processes.
+    """
     ratio = test.spread_ratio
     if not ratio:
         return name
-    times = ratio if ratio > 1 else 1 / ratio
-    rounded = float(f"{times:.2g}")
-    return f"{name} (measured as {rounded:,g} times {'more' if ratio > 1 else 'less'} {where})"
+    times = float(f"{ratio if ratio > 1 else 1 / ratio:.2g}")
+    where = ("in fixed order", "in random order") if orders else ("in isolated processes", "in one process")
+    return f"{name} (spread {times:,g} times as large {where[ratio > 1]})"
 
 
-def _blind(result: OrderResult) -> str:
-    compared = [test for test in result.tests.values() if test.p is not None]
+def _too_few(result: OrderResult) -> str:
+    """The number of runs that the test of a single pair requires, if there are too few, for a design with one arm. The
+    number of tests is that of the direct predecessors that occurred, so it is not overestimated.
+    """
+    of = [test for test in result.tests.values() if test.predecessor]
+    if not of:
+        return ""
+    tests, runs = max(test.predecessor.labels for test in of if test.predecessor), max(test.n_random for test in of)
+    claim, comparisons, share, parts = result.claim("earlier"), len(of) * (tests - 1), 0.5, {runs // 2}
+    if claim is None:
+        claim, comparisons, share = result.claim("predecessor"), result.pairs, 1 / tests
+        parts = {each.n for each in result.predecessors}
+    if claim is None or any(comparisons * power.smallest_p(runs, part) < claim.level for part in parts):
+        return ""
+    needed = max(runs + 1, power.runs_for_any_split(comparisons, claim.level, share))
+    return f"; too few runs for any pair of tests to be significant: about {needed:,} are needed"
+
+
+def _hidden(result: OrderResult) -> list[str]:
+    """A sentence about the differences that the study may have missed in the tests that the verdict does not name."""
+    claim = result.claim("orders")
+    if claim is None or result.design.blocked:
+        return []
+    others = {name: test for name, test in result.tests.items() if test.p is not None and name not in claim.named}
+    if not others:
+        return []
+    which = counted(len(others), "test")
+    if claim.named:
+        which = "the other test" if len(others) == 1 else f"the other {which}"
+    return [f"medians of {which}: {_blind(result, others)}"]
+
+
+def _enough(result: OrderResult, tests: int) -> str:
+    """The number of runs with which the difference that would be detected can be computed."""
+    claim = result.claim("orders")
+    paired = bool(result.design.pairs or result.design.interleaved)
+    needed = power.runs_for_any_shift((claim.level if claim else result.alpha) / tests, result.power.power, paired)
+    runs = min(min(test.n_fixed, test.n_random) for test in result.tests.values() if test.p is not None)
+    return f"; {needed:,} {result.counted_runs} are enough to compute it" if runs < needed else ""
+
+
+def _blind(result: OrderResult, tests: Mapping[str, OrderTest]) -> str:
+    compared = [test for test in tests.values() if test.p is not None]
     shifts = [test.detectable_pct for test in compared if not test.alike or test.n_fixed + test.n_random < 4]
     if not shifts:
-        return "; all values of a test are equal"
+        return "all values of a test are equal"
     share = f"{100 * result.power.power:.0f} %"
     known = [shift for shift in shifts if shift is not None]
     if len(known) < len(shifts):
         return (
-            f"; there are too few runs to compute the difference that would be detected with a probability of {share}"
+            f"there are too few runs to compute the difference that would be detected with a probability of {share}"
+            f"{_enough(result, sum(test.p is not None for test in result.tests.values()))}"
         )
     least = max(known)
     if not least:
-        return "; most values of a test are equal"
+        return "most values of a test are equal"
     shown = f"{least:,.0f}" if least >= 10 else f"{least:.2g}"
-    return f"; differences of {shown} % or more would have been detected with a probability of {share}"
+    return f"differences of {shown} % or more would have been detected with a probability of {share}"

@@ -96,10 +96,14 @@ def labelled_svg(figure: Figure) -> Markup:
 
 
 def check_page(data: str, output: str) -> None:
-    """Raises UsageError if the page cannot be written to `output`, or would replace a file that is not a page."""
+    """Raises UsageError if the page cannot be written to `output`, if the name has the suffix of another format, or if
+    the page would replace a file that is not a page.
+    """
     check_savable(output, "-o")
     target = Path(output)
     if not target.is_file():
+        if target.suffix.lower() not in ("", ".html", ".htm"):
+            raise UsageError(f"-o {output}: the page is HTML; choose a name that ends with .html")
         return
     if Path(data).exists() and target.samefile(data):
         raise UsageError(f"-o {output}: is the data file itself; choose another name for the page")

@@ -197,7 +197,7 @@ def counter_of(study: TomlTable, check: bool) -> str:
 def _tests(whole: TomlTable, timeout: float, folder: str | None, default: str) -> tuple[Test, ...]:
     tables = whole.tables("test")
     if not tables:
-        raise whole.error("test", "is missing: a study needs at least one [[test]]")
+        raise whole.error("test", "is missing: a study needs at least one [[test]], or a [suite]")
     if len(tables) > MOST_TESTS:
         raise whole.error("test", f"{len(tables):,} tests; at most {MOST_TESTS:,} are supported")
     tests: dict[str, Test] = {}
@@ -266,6 +266,8 @@ def what_of(table: TomlTable, what: str = "a test is either a command or a workl
         if not texts[key].strip():
             raise table.error(key, "is empty")
     if len(given) != 1:
+        for key in () if given else texts:
+            table.refuse_misspelled(key)
         raise table.error("command", f"{what}: write exactly one of them")
     return texts["command"], texts["workload"]
 

@@ -81,8 +81,19 @@ class StartStudy:
         counter = counter_of(study, study.counter)
         known = described(counter) | {"file": str(self._path.absolute()), "hostname": self._host}
         header = Header(ORDER, study.name, study.seed, source, study.folder, names, known)
-        with lock.alone(target, create=True), StudyStore.create(target, header, plan) as store:
-            return go_on(study, store, counter, show, again=again)
+        empty = False
+        with lock.alone(target, create=True):
+            try:
+                with StudyStore.create(target, header, plan) as store:
+                    try:
+                        return go_on(study, store, counter, show, again=again, new=True)
+                    except QuietError as error:
+                        empty = not isinstance(error, StoppedError) and _empty(store)
+                        raise
+            finally:
+                if empty:
+                    for suffix in ("", "-wal", "-shm"):
+                        Path(f"{target}{suffix}").unlink(missing_ok=True)
 
 
 def detach(file: str, output: str | None) -> DetachedJob:
@@ -173,6 +184,11 @@ def _status(store: StudyStore, running: bool) -> StudyStatus:
     )
 
 
+def _empty(store: StudyStore) -> bool:
+    """Whether no run has begun or was skipped."""
+    return not any(run.over or run.begun_ns for run in store.runs())
+
+
 def _left_s(runs: list[StoredRun], left: int, mean_ns: float | None) -> float | None:
     """Estimate the remaining seconds from the median time between the ends of successive runs, which includes resets
     and is insensitive to long interruptions.
@@ -232,10 +248,12 @@ def go_on(
     hooks: TrialHooks | None = None,
     kind: str = ORDER,
     again: str | None = None,
+    new: bool = False,
 ) -> StudyStatus:
     """Run the remaining trials and return the progress. Raises QuietError if the study cannot continue.
 
-    `kind`: the cbench command that resumes the study; `again`: the whole command line that resumes it, if different.
+    `kind`: the cbench command that resumes the study; `again`: the whole command line that resumes it, if different;
+    `new`: whether the caller removes the store if no run begins.
     """
     kept = f"finished trials are kept; resume with: {again or f'cbench {kind} resume {store.path}'}"
 
@@ -258,6 +276,8 @@ def go_on(
             tell(f"ended by a signal; {kept}")
             raise
         except QuietError as error:
+            if new and _empty(store):
+                kept = f"nothing was measured and {store.path} was removed; `cbench {kind} run` starts again"
             raise type(error)(f"{error}; {kept}") from None
         finally:
             if isinstance(study.reset, RebootReset):

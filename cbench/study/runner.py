@@ -98,6 +98,8 @@ class Runner:
                     self._hooks.end()
                 finally:
                     self._commands(process_tags.TEARDOWN, self._study.teardown, strict=False)
+        if self._runs:
+            self._progress(self._runs[-1], "finished")
         self._store.finish()
 
     def _end_strays(self) -> None:

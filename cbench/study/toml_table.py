@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 from typing import Any
 
 from quiet import UsageError, printable
@@ -158,10 +159,17 @@ class TomlTable:
         for key in self._values:
             raise self.error(key, f"unknown; valid here: {', '.join(dict.fromkeys(self._known))}")
 
+    def refuse_misspelled(self, key: str) -> None:
+        """Raises UsageError for an unknown key that resembles `key`, which is missing."""
+        unknown = [name for name in self._values if name not in self._known]
+        for found in get_close_matches(key, unknown, 1, 0.8):
+            raise self.error(found, f"unknown; did you mean {key}?")
+
     def _take(self, key: str, kinds: tuple[type, ...], default: Any) -> Any:
         self._known.append(key)
         if key not in self._values:
             if default is None:
+                self.refuse_misspelled(key)
                 raise self.error(key, "is missing")
             return default
         content = self._values.pop(key)

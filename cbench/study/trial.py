@@ -13,6 +13,7 @@ from cbench.study.model import Test
 from cbench.study.process.process_attributes import inherited
 from cbench.study.process.run_command import Execution, execute
 from cbench.study.records import Ended, StoredFacts
+from cbench.study.suite.results import last_line
 from quiet import QuietError, Refused
 
 LATE = "timed out"
@@ -76,7 +77,8 @@ def _values(test: Test, done: Execution, folder: str) -> tuple[dict[str, tuple[f
     if done.code is None:
         return {}, f"{LATE} ({test.timeout_s:g} s)"
     if done.code:
-        return {}, f"exited with {done.code}"
+        said = f": {last_line(done)}" if done.errors.strip() else ""
+        return {}, f"exited with {done.code}{said}"
     try:
         return {each.name: BY_SOURCE[each.source].read(each.detail, done, folder) for each in test.metrics}, None
     except NoNumber as error:

@@ -8,6 +8,7 @@ of two groups); p is computed by permutation, as for predecessors.
 
 from __future__ import annotations
 
+from collections.abc import Container
 from dataclasses import dataclass
 
 import numpy as np
@@ -41,9 +42,9 @@ class EarlierTests:
     pairs: int
 
 
-def earlier(trials: Trials, gone: Flags | None = None) -> EarlierTests:
-    """The effects of earlier tests in the random runs. `gone`: rows that do not count. A test is not named if the
-    position alone explains the effect equally well.
+def earlier(trials: Trials, gone: Flags | None = None, only: Container[str] | None = None) -> EarlierTests:
+    """The effects of earlier tests in the random runs. `gone`: rows that do not count; `only`: the names of the series
+    to compare, None for all. A test is not named if the position alone explains the effect equally well.
     """
     if trials.run is None or trials.position is None or not trials.single or not trials.series.size:
         return EarlierTests((), 0)
@@ -56,7 +57,9 @@ def earlier(trials: Trials, gone: Flags | None = None) -> EarlierTests:
     if gone is not None:
         counts &= ~gone
     found, pairs = [], 0
-    for series in range(len(trials.names)):
+    for series, name in enumerate(trials.names):
+        if only is not None and name not in only:
+            continue
         rows = np.flatnonzero(counts & (trials.series == series))
         if rows.size < 2:
             continue

@@ -10,7 +10,8 @@ order's median, that differ by less than the shift. For signed ranks, the number
 from __future__ import annotations
 
 from functools import lru_cache
-from math import ceil, sqrt
+from itertools import count
+from math import ceil, comb, floor, sqrt
 from statistics import NormalDist
 
 import numpy as np
@@ -106,6 +107,25 @@ def detectable(apart: Values, runs: float, alpha: float, power: float, pairs: bo
     if np.count_nonzero(apart < found) + np.count_nonzero(apart <= found) + 1 < 2 * wanted * apart.size:
         found = float(apart[apart > found].min(initial=np.inf))  # the next larger distance
     return found if found <= LARGEST else None
+
+
+def runs_for_any_shift(alpha: float, power: float, pairs: bool = False) -> int:
+    """The smallest number of runs of each order, or of pairs, that detects any shift, however large; see
+    detectable().
+    """
+    return floor((2 * _quantiles(alpha, power)) ** 2 / (3 if pairs else 6)) + 1
+
+
+def runs_for_any_split(comparisons: int, alpha: float, share: float) -> int:
+    """The smallest number of runs in which this share of the runs can differ from the others with p < `alpha`,
+    corrected for so many comparisons.
+    """
+    return next(n for n in count(2) if comparisons * smallest_p(n, round(share * n)) < alpha)
+
+
+def smallest_p(n: int, part: int) -> float:
+    """The smallest two-sided p by permutation of `part` of `n` values against the others."""
+    return min(1.0, 2 / comb(n, part))
 
 
 @lru_cache(maxsize=64)

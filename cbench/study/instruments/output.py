@@ -44,7 +44,7 @@ class LastFloat(Instrument):
     source = LAST
 
     def read(self, detail: str, done: Execution, folder: str) -> tuple[float, str]:
-        return last_number(_text(done), "its output")
+        return last_number(_text(done), "its output", '; to time the command: read = "wall"')
 
 
 class Regex(Instrument):
@@ -99,15 +99,15 @@ def _text(done: Execution) -> str:
     return done.output.decode(errors="replace")
 
 
-def last_number(text: str, where: str) -> tuple[float, str]:
+def last_number(text: str, where: str, hint: str = "") -> tuple[float, str]:
     """The last number in a text, with its original text. Raises NoNumber if the last token is ambiguous or not a
-    number.
+    number, or with `hint` if there is no number.
     """
     token = ""
     for found in TOKEN.finditer(text):
         token = found[0]
     if not token:
-        raise NoNumber(f"no number in {where}")
+        raise NoNumber(f"no number in {where}{hint}")
     if not any(map(str.isdigit, token)):
         raise NoNumber(f"{token[:60]!r} is not a finite number")
     if plain := PLAIN.fullmatch(token):

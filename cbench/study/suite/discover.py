@@ -30,7 +30,8 @@ def discover(suite: Suite, folder: str, environment: Mapping[str, str], file: st
             variables = {**environment, **suite.variables(results)}
             done = execute(words, str(Path(folder, suite.directory)), variables, suite.timeout_s, bound=True)
         except (OSError, QuietError) as error:
-            raise UsageError(f"{where}: {words[0]}: {getattr(error, 'strerror', None) or error}") from None
+            hint = "; a program with options must be a list of words" if len(words[0].split()) > 1 else ""
+            raise UsageError(f"{where}: {words[0]}: {getattr(error, 'strerror', None) or error}{hint}") from None
         if done.code is None:
             raise UsageError(f"{where}: timed out after {suite.timeout_s:g} s; raise suite.timeout")
         if any(RESULTS in word for word in suite.discover):

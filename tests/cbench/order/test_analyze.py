@@ -46,7 +46,7 @@ def test_a_test_that_only_random_order_changes_is_the_one_that_is_found(path: Pa
     assert [name for name, each in made["tests"].items() if each["significant"]] == ["c"]
     assert 1.5 < made["tests"]["c"]["delta_pct_median"] < 2.5
     assert made["tests"]["c"]["case"] == 1
-    assert made["verdict"][0].startswith("order matters: 1 of 4 tests differ between fixed and random order: c (")
+    assert made["verdict"][0].startswith("order matters: 1 of 4 tests differs between fixed and random order: c (")
     assert " % lower in random order, 1." in made["verdict"][0]
     assert made["verdict"][0].endswith(" at 95 %)")
     low, high = made["tests"]["c"]["delta_pct_interval"]
@@ -104,7 +104,7 @@ def test_the_same_drift_in_a_blocked_study_looks_like_an_effect_and_is_flagged(p
     assert made["tests"]["a"]["significant"]
     assert made["design"]["interleaved"] is False
     assert made["verdict"][0].startswith("order and time cannot be told apart: 40 fixed and 40 random runs lie apart")
-    assert made["verdict"][1].startswith("by the order or by time: 1 of 4 tests differ between fixed and random order")
+    assert made["verdict"][1].startswith("by the order or by time: 1 of 4 tests differs between fixed and random order")
 
 
 def test_comparisons_that_change_with_the_order_are_named(path: Path) -> None:

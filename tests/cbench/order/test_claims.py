@@ -51,7 +51,7 @@ def test_an_order_that_only_adds_variance_is_found_by_its_spread_and_not_called_
     assert made.tests["a"].spread_significant
     assert "no difference between the medians" in made.verdict[0]
     assert "but the order changes how much results vary: a (" in made.verdict[0]
-    assert " times more in random order)" in made.verdict[0]
+    assert " times as large in random order)" in made.verdict[0]
 
 
 def test_the_number_of_changed_comparisons_expected_by_chance_is_reported() -> None:

@@ -46,7 +46,7 @@ def slow(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 def test_an_effect_within_hosts_is_found_where_pooled_ranks_drown_it(slow: Any) -> None:
     assert slow["order_matters"] is True
-    assert slow["verdict"][0].startswith("order matters: 1 of 4 tests differ between fixed and random order: a (")
+    assert slow["verdict"][0].startswith("order matters: 1 of 4 tests differs between fixed and random order: a (")
     assert slow["hosts"]["pooled_significant"] == 0
     assert slow["tests"]["a"]["hosts"]["strata"] == 5
     assert slow["tests"]["a"]["p_decides"] == slow["tests"]["a"]["hosts"]["p"]
@@ -104,7 +104,7 @@ def test_designs_without_a_fixed_order_compare_hosts_at_one_level(tmp_path: Path
         stored(tmp_path / f"{host}.db", 4, "random", 20, on(level, 5), host=host) for host, level in LEVELS.items()
     ]
     result = analyzed(paths)
-    assert result["verdict"][0].startswith("order matters: 1 of 4 tests depend on their position")
+    assert result["verdict"][0].startswith("order matters: 1 of 4 tests depends on its position")
     assert "5 hosts: each host's values are aligned to one level before they are compared" in result["verdict"]
 
 

@@ -12,7 +12,7 @@ import pytest
 from cbench.order import analyze, page, page_study
 from cbench.order.analyze import OrderOptions
 from cbench.order.page_study import StudyFacts
-from cbench.order.result import OrderResult
+from cbench.order.result import OrderResult, SuiteResult
 from cbench.report.page import Cell, Table
 from cbench.report.text import mark
 from cbench.study.example import EXAMPLE
@@ -148,7 +148,22 @@ def test_a_study_that_is_blocked_in_time_is_called_so() -> None:
     ]
     blocked = said(analysed(columns)[0])
     assert "12 runs in fixed and 12 in random order, blocked: the orders are confounded with time (2 str" in blocked
+    both = replace(analysed(study(NAMES))[0], suite=SuiteResult("go", "both"))
+    assert "12 isolated and 12 in-process runs, interleaved (24 stretches of one kind)" in said(both)
     assert "interleaved (24 stretches" in said(analysed(study(NAMES))[0])
+
+
+def test_the_number_of_runs_is_beside_the_difference_and_only_where_orders_are_compared(made: OrderResult) -> None:
+    head = page.tests(made).head
+    assert head[head.index("runs for 1 %") - 1] == Cell("Δ", "interval")
+    assert "runs for 1 %" not in page.tests(analysed(study(NAMES, orders=("random",)))[0]).head
+
+
+def test_medians_of_predecessors_and_first_trials_have_their_unit(made: OrderResult) -> None:
+    of = replace(made, tests={name: replace(test, unit="ns") for name, test in made.tests.items()})
+    for table in (page.predecessors(of), page.first_trials(of)):
+        assert table.rows
+        assert all(sum(str(cell).endswith(" ns") for cell in row) == 2 for row in table.rows)
 
 
 @pytest.fixture

@@ -20,9 +20,11 @@ NAMES = ("a.py::fill[<x>, 1]", "a.py::find", "b.py::C::other: rate")
 FILL, FIND = 0, 1
 
 
-def stored(path: Path, isolated: str, slow: float = 8.0, better: str = "lower", unit: str = "ns") -> Path:
+def stored(
+    path: Path, isolated: str, slow: float = 8.0, better: str = "lower", unit: str = "ns", runs: int = 18
+) -> Path:
     """A finished study in which `find` is slower where `fill` has run before it in the same process."""
-    text = study(head="repetitions = 18\ndesign = 'random'", isolated=isolated, better=f"'{better}'")
+    text = study(head=f"repetitions = {runs}\ndesign = 'random'", isolated=isolated, better=f"'{better}'")
     parsed = with_tests(parse(text, "s.toml", "/"), NAMES)
     plan = orders.plan(parsed.design, len(NAMES), parsed.repetitions, parsed.seed)
     if isolated == '"both"':
@@ -86,7 +88,12 @@ def test_both_reports_the_tests_that_differ_and_a_table_of_their_medians(tmp_pat
     data = stored(tmp_path / "s.db", '"both"')
     lines, code = said("analyze", data)
     assert code == 1
-    assert lines.startswith("carry-over: 1 of 3 tests differ between an isolated process and one process for all: a.py")
+    first, second, third, *_ = lines.splitlines()
+    assert first.startswith("carry-over: earlier tests in the same process have an effect: a.py::find is ")
+    assert second.startswith("1 of 3 tests differs between an isolated process and one process for all: a.py::find (")
+    assert third.endswith(" times as large in one process)")
+    assert "isolated (ns)" in lines
+    assert "p adjusted" in lines
     table = [line.split() for line in lines.splitlines() if line.strip().startswith(NAMES[FIND])]
     assert table[0][-2:] == ["a.py::fill[<x>,", "1]"]
     assert "fixed" not in lines
@@ -96,6 +103,42 @@ def test_both_reports_the_tests_that_differ_and_a_table_of_their_medians(tmp_pat
     assert carried[NAMES[FIND]]["after"] == NAMES[FILL]
     assert carried[NAMES[FIND]]["isolated"] == found["tests"][NAMES[FIND]]["median_fixed"]
     assert found["tests"][NAMES[FIND]]["unit"] == "ns"
+
+
+def test_with_one_kind_of_runs_the_tables_and_the_legend_compare_nothing(tmp_path: Path) -> None:
+    """Three tests: position and predecessor are one family of six, and drift is one of three."""
+    lines, _ = said("analyze", stored(tmp_path / "s.db", "false"), "--delta", "5")
+    assert (
+        "● significant in this column alone: p position and p predecessor < 0.00833, p drift < 0.0167 "
+        "(Bonferroni over the column, or over both columns together).\n"
+    ) in lines
+    (head,) = [line for line in lines.splitlines() if line.strip().startswith("test ")]
+    assert head.split() == [
+        "test",
+        "n",
+        "random",
+        "(ns)",
+        "interval",
+        "p",
+        "position",
+        "p",
+        "predecessor",
+        "p",
+        "drift",
+    ]
+    assert not any(word in lines for word in ("ε²", "Hodges", "0 + 18", "runs of each order"))
+    assert "--delta: no number of runs: it is for a difference between two orders, and no test was compared" in lines
+    both, _ = said("analyze", stored(tmp_path / "t.db", '"both"'), "--delta", "5")
+    assert "pairs of an isolated and an in-process run to detect a shift of all values by 5 %: a.py" in both
+
+
+def test_with_too_few_runs_for_any_pair_the_verdict_reports_how_many_are_needed(tmp_path: Path) -> None:
+    """Six ordered pairs at 0.0375: 12/C(11, 5) is below it, and 12/C(10, 5) is not."""
+    few = "; too few runs for any pair of tests to be significant: about 11 are needed"
+    none = "no effect of the position in the run, of the direct predecessor or of earlier tests was found in 3 tests"
+    for runs, end in ((5, few), (10, few), (11, "")):
+        lines, code = said("analyze", stored(tmp_path / f"{runs}.db", "true", runs=runs))
+        assert (lines.splitlines()[0], code) == (none + end, 0)
 
 
 def test_a_study_of_tests_has_no_key_of_suites(tmp_path: Path) -> None:

@@ -62,11 +62,11 @@ def test_a_very_long_name_is_cut_in_its_middle_on_a_terminal(terminal: Any) -> N
 
 def test_the_verdict_comes_first_and_the_words_of_the_table_are_explained(terminal: Any) -> None:
     found = terminal(analysed(study(NAMES))[0], None)
-    assert found[0].startswith("order matters: 1 of 3 tests differ")
+    assert found[0].startswith("order matters: 1 of 3 tests differs")
     text = "\n".join(found)
     assert "● significant in this column alone: p < 0.0167 (Bonferroni over the column)" in text
     assert "case 1: the intervals do not overlap; 2: they overlap, and each median is inside the other interval" in text
-    assert "p position, p predecessor: tests within the random runs; p drift: test over all runs in time." in text
+    assert "tests within the random runs; only the direct predecessor counts. p drift: test over all runs" in text
 
 
 def test_columns_without_data_are_omitted(terminal: Any) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import random
+import re
 import warnings
 from itertools import product
 from pathlib import Path
@@ -14,7 +16,9 @@ import pytest
 from typer.testing import CliRunner
 
 from cbench.cli import app
+from cbench.order import analyze as analyze_module
 from cbench.order import verdict
+from cbench.study.store import StudyStore
 from quiet.errors import UsageError
 from tests.cbench.order.pages import analysed
 from tests.cbench.order.pages import study as made_up
@@ -146,13 +150,13 @@ def test_one_result_per_order_gives_no_number_of_runs(path: Path) -> None:
     assert made["tests"]["a"]["runs_needed"] is None
 
 
-@pytest.mark.parametrize(("random", "said"), [(105, "5.00 % higher"), (95, "5.00 % lower")])
+@pytest.mark.parametrize(("moved", "said"), [(105, "5.00 % higher"), (95, "5.00 % lower")])
 @pytest.mark.parametrize("sign", [1, -1])
-def test_the_verdict_states_the_direction_in_words(path: Path, random: int, said: str, sign: int) -> None:
+def test_the_verdict_states_the_direction_in_words(path: Path, moved: int, said: str, sign: int) -> None:
     """Of numbers below 0 the one that is nearer to 0 is higher."""
     lines = [
         f"a,{order},{sign * (each + (at - 4) / 100)}"
-        for order, each in (("fixed", 100), ("random", random))
+        for order, each in (("fixed", 100), ("random", moved))
         for at in range(9)
     ]
     made, _ = analyze(write(path, lines, PLAIN))
@@ -165,10 +169,113 @@ def test_the_verdict_states_the_direction_in_words(path: Path, random: int, said
 def test_with_a_shift_the_required_runs_are_shown(path: Path) -> None:
     write(path, [*rows("a"), *rows("b")], PLAIN)
     n = analyze(path, "--delta", "5")[0]["tests"]["a"]["runs_needed"]
-    assert f"runs of each order to detect a shift of 5 %: a {n}, b {n}\n" in shown(path, "--delta", "5").stdout
+    assert (
+        f"runs of each order to detect a shift of all values by 5 %: a {n}, b {n}\n"
+        in shown(path, "--delta", "5").stdout
+    )
     assert "runs of each order" not in shown(path).stdout
     write(path, rows(*(f"t{number}" for number in range(12))), PLAIN)
     assert " and 2 more (all in --json)\n" in shown(path, "--delta", "5").stdout
+
+
+def test_an_effect_of_a_test_further_back_is_described_but_not_tested(path: Path) -> None:
+    """`d` is 14 times slower anywhere after `b`, which is after it in the fixed order."""
+    draw = random.Random(6)
+    lines = []
+    for run in range(60):
+        tests = list("dacbe")
+        if run % 2:
+            draw.shuffle(tests)
+        for at, test in enumerate(tests):
+            value = draw.gauss(100, 2) * (14 if test == "d" and "b" in tests[:at] else 1)
+            lines.append(f"{test},{'random' if run % 2 else 'fixed'},{run},{at},{value}")
+    made, code = analyze(write(path, lines))
+    assert code == 1
+    (said,) = [line for line in made["verdict"] if line.startswith("a description, not a test (only direct")]
+    assert re.search(r": d is 1[34](\.\d)? times higher anywhere after b$", said)
+    (described,) = made["described"]
+    assert (described["test"], described["after"]) == ("d", "b")
+    assert "p" not in described
+    assert "described" not in analyze(path, "--as-published")[0]
+    assert all(each["family"] != "earlier" for each in made["claims"])
+
+
+def test_the_difference_that_other_tests_may_hide_is_reported_beside_a_finding(path: Path) -> None:
+    draw = random.Random(2)
+    lines = [
+        f"{test},{order},{draw.gauss(105 if (test, order) == ('a', 'random') else 100, 1)}"
+        for test, order, _ in product("abc", ("fixed", "random"), range(20))
+    ]
+    made, code = analyze(write(path, lines, PLAIN))
+    assert code == 1
+    least = max(made["tests"][test]["detectable_pct"] for test in "bc")
+    assert f"medians of the other 2 tests: differences of {least:.2g} % or more would have been detected with a " in (
+        "\n".join(made["verdict"])
+    )
+
+
+def test_too_few_runs_are_reported_with_a_number_that_is_enough(path: Path) -> None:
+    def lines(n: int) -> list[str]:
+        draw = random.Random(2)
+        return [f"{t},{o},{draw.gauss(100, 1)}" for t, o, _ in product("abcdef", ("fixed", "random"), range(n))]
+
+    first = analyze(write(path, lines(4), PLAIN))[0]["verdict"][0]
+    enough = int(re.search(r"; (\d+) runs of each order are enough to compute it$", first)[1])  # type: ignore[index]
+    assert "% or more would have been detected" in analyze(write(path, lines(enough), PLAIN))[0]["verdict"][0]
+    assert "too few runs" in analyze(write(path, lines(enough - 1), PLAIN))[0]["verdict"][0]
+
+
+@pytest.mark.parametrize(("value", "text"), [(0.5, "0.50"), (99.99, "99.99"), (704.22, "704"), (1523.2, "1,520")])
+def test_percentages_of_a_hundred_and_more_have_three_significant_digits(value: float, text: str) -> None:
+    assert verdict.percent(value) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(1605230.4, "1,605,230"), (934333, "934,333"), (0.00012345678, "0.000123457")]
+)
+def test_numbers_of_one_column_have_one_notation(value: float, text: str) -> None:
+    assert verdict.digits(value) == text
+
+
+def test_an_unfinished_study_without_a_finding_has_no_answer(tmp_path: Path) -> None:
+    path = stored(tmp_path / "s.db", 3, "interleaved", 12, lambda *given: given[3].gauss(100, 1))
+    assert analyze(path)[1] == 0
+    with StudyStore.open(path, writing=True) as store:
+        store._connection.execute("UPDATE study_run SET ended_ns = NULL WHERE run > 19")
+    made, code = analyze(path)
+    assert (code, made["design"]["runs_left"], made["order_matters"]) == (2, 4, False)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("[study]\nrepetitions = 2\n", "is a study's file; run it with `cbench order run"),
+        ("# mine\n[[test]]\nname = 'a'\n", "is a study's file; run it with `cbench order run"),
+        ('{\n  "order_matters": true\n}\n', "is the JSON of an analysis; analyze the data"),
+        ("<!DOCTYPE html>\n<html></html>\n", "is a page; analyze the data"),
+    ],
+)
+def test_a_file_that_is_no_data_is_recognized(path: Path, text: str, why: str) -> None:
+    path.write_text(text)
+    refused(path, f"{path}: {why}")
+
+
+def test_on_a_terminal_a_study_that_begins_without_numpy_says_what_its_analysis_needs(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    needed = "cbench: the analysis of this study will need numpy: pip install 'quiet-cbench[order]'\n"
+    for terminal, installed, said in ((True, None, needed), (True, "numpy", ""), (False, None, "")):
+        monkeypatch.setattr(analyze_module.sys.stderr, "isatty", lambda answer=terminal: answer)
+        monkeypatch.setattr(analyze_module, "find_spec", lambda _, answer=installed: answer)
+        analyze_module.warn_without_numpy()
+        assert capsys.readouterr().err == said
+
+
+def test_a_page_needs_a_name_of_a_page(path: Path, tmp_path: Path) -> None:
+    write(path, rows("a", "b"), PLAIN)
+    done = CliRunner().invoke(app, ["order", "report", str(path), "-o", str(tmp_path / "x.pdf")])
+    assert str(done.exception) == f"-o {tmp_path / 'x.pdf'}: the page is HTML; choose a name that ends with .html"
+    assert not (tmp_path / "x.pdf").exists()
 
 
 def test_of_very_many_changed_pairs_those_that_are_not_named_are_counted() -> None:

@@ -62,7 +62,9 @@ def test_tests_keep_their_order_and_omitted_keys_have_their_defaults() -> None:
 
 
 WRONG = [
-    ('command = "echo 1"', 'comand = "echo 1"', "s.toml:5: test[1].command: a test is either a command or a workload"),
+    ('command = "echo 1"', 'comand = "echo 1"', "s.toml:7: test[1].comand: unknown; did you mean command?"),
+    ('command = "echo 1"', 'run = "echo 1"', "s.toml:5: test[1].command: a test is either a command or a workload"),
+    ("repetitions = 10", "repititions = 10", "s.toml:3: study.repititions: unknown; did you mean repetitions?"),
     ("repetitions = 10", "", "s.toml:2: study.repetitions: is missing"),
     ("repetitions = 10", "repetitions = 0", "s.toml:3: study.repetitions: 0: must be from 1 to 1,000,000"),
     ("repetitions = 10", "repetitions = true", "s.toml:3: study.repetitions: True: must be a whole number"),
@@ -182,7 +184,7 @@ WRONG = [
         'name = "a:b"',
         "s.toml:21: test[3].metric[2].name: 'a:b': must be a nonempty name without colons",
     ),
-    ('name = "rate"', 'nam = "rate"', "s.toml:20: test[3].metric[2].name: is missing"),
+    ('name = "rate"', 'nam = "rate"', "s.toml:21: test[3].metric[2].nam: unknown; did you mean name?"),
     ('better = "higher"', "betr = 1", "s.toml:23: test[3].metric[2].betr: unknown; valid here: name, read, unit"),
     (
         "repetitions = 10",
@@ -230,7 +232,10 @@ def test_stored_data_are_read_without_checking_this_host() -> None:
 
 
 def test_without_tests_there_is_no_study() -> None:
-    assert said("[study]\nrepetitions = 1\n") == "s.toml: test: is missing: a study needs at least one [[test]]"
+    assert (
+        said("[study]\nrepetitions = 1\n")
+        == "s.toml: test: is missing: a study needs at least one [[test]], or a [suite]"
+    )
 
 
 def test_a_file_that_cannot_be_read_is_reported_in_one_line(tmp_path: Path) -> None:

@@ -52,15 +52,24 @@ def test_without_a_fixed_order_position_and_predecessor_decide(design: str, tmp_
     """40 runs of 4 tests each; the alpha of the study's file holds for both questions together."""
     quiet = analyzed(stored(tmp_path / "quiet.db", 4, design, 40, noise))
     assert quiet["order_matters"] is False
-    assert quiet["verdict"][0] == ("no effect of the position in the run or of the predecessor was found in 4 tests")
+    assert quiet["verdict"][0] == (
+        "no effect of the position in the run or of the direct predecessor was found in 4 tests"
+    )
     after = analyzed(stored(tmp_path / "after.db", 4, design, 40, slower_after_a))
     assert after["order_matters"] is True
     first, second, *_ = after["verdict"]
-    assert first == "order matters: 1 of 4 tests depend on their position or predecessor: b"
+    assert first == "order matters: 1 of 4 tests depends on its position or predecessor: b"
     assert second.startswith("the predecessor affects: b after a (+")
     end = analyzed(stored(tmp_path / "end.db", 4, design, 40, slower_at_the_end))
     assert end["order_matters"] is True
     assert "the position in the run affects: b" in end["verdict"]
+
+
+def test_too_few_runs_for_any_predecessor_are_reported(tmp_path: Path) -> None:
+    """With 8 runs of 4 tests, each test runs twice after each other: p is at least 2/28 for one of 16 pairs."""
+    first = analyzed(stored(tmp_path / "few.db", 4, "williams", 8, slower_after_a))["verdict"][0]
+    assert re.search(r" in 4 tests; too few runs for any pair of tests to be significant: about \d+ are needed$", first)
+    assert "too few" not in analyzed(stored(tmp_path / "more.db", 4, "williams", 40, noise))["verdict"][0]
 
 
 @pytest.mark.slow

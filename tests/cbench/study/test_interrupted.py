@@ -14,6 +14,8 @@ import psutil
 import pytest
 
 from cbench.study import lock
+from cbench.study.lifecycle import StartStudy
+from cbench.study.runner import StudyProgress
 from tests.cbench.running import alive
 from tests.cbench.study.running import ROOT, Command, order, rows, started, study, written
 
@@ -52,6 +54,28 @@ def test_a_signal_ends_the_trial_and_the_message_says_how_to_resume(
     assert not any(map(alive, found))
     assert (tmp_path / "steps").read_text() == "down\n"
     assert [row[:4] for row in rows(tmp_path / "s.db")] == [(0, 0, 0, None)]
+
+
+def test_a_study_whose_setup_fails_can_be_run_again_after_a_correction(tmp_path: Path) -> None:
+    path = written(tmp_path, study({"a": "echo 1"}, "repetitions = 1\nsetup = 'false'"))
+    done = order("run", path, folder=tmp_path)
+    assert done.returncode == 2
+    end = "setup: false: exited with 1; nothing was measured and "
+    assert done.stderr.endswith(f"{end}{tmp_path / 's.db'} was removed; `cbench order run` starts again\n")
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["s.toml"]
+    written(tmp_path, study({"a": "echo 1"}, "repetitions = 1"))
+    assert order("run", path, folder=tmp_path).returncode == 0
+    finished = order("stop", "s.db", folder=tmp_path)
+    assert (finished.returncode, finished.stderr + finished.stdout) == (
+        0,
+        "cbench: already finished; next: cbench order analyze s.db\n",
+    )
+
+
+def test_the_progress_ends_with_all_trials(tmp_path: Path) -> None:
+    seen: list[StudyProgress] = []
+    StartStudy(str(written(tmp_path, study({"a": "echo 1", "b": "echo 2"}, "repetitions = 1"))), None).run(seen.append)
+    assert [(each.done, each.of) for each in seen] == [(number, 4) for number in range(5)]
 
 
 @pytest.mark.slow

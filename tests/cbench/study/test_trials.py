@@ -60,10 +60,10 @@ def test_a_command_has_no_input_its_own_folder_and_the_studys_environment(tmp_pa
 
 
 FAILURES = [
-    ("exit 4", "exited with 4"),
-    ("kill -SEGV $$", "exited with 139"),
+    ("exit 4", "exited with 4: 17"),
+    ("kill -SEGV $$", "exited with 139: 17"),
     ("sleep 60", "timed out (2 s)"),
-    ("echo none", "no number in its output"),
+    ("echo none", 'no number in its output; to time the command: read = "wall"'),
 ]
 
 
@@ -73,6 +73,11 @@ def test_a_failed_trial_has_a_reason_and_no_value(line: str, why: str, tmp_path:
     made = one(f"echo 17 >&2; {line}", tmp_path, timeout_s=2 if "sleep" in line else 60)
     assert (made.failure, made.values) == (why, {})
     assert made.errors == b"17\n"
+
+
+def test_a_command_that_fails_is_reported_with_the_last_line_of_its_errors(tmp_path: Path) -> None:
+    assert one("echo begin >&2; echo no such thing >&2; exit 3", tmp_path).failure == "exited with 3: no such thing"
+    assert one("echo 1; exit 3", tmp_path).failure == "exited with 3"
 
 
 def test_a_study_whose_every_trial_failed_is_an_error_with_the_first_reason(tmp_path: Path) -> None:

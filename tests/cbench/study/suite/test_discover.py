@@ -46,6 +46,7 @@ WRONG = [
         {"discover": '["sh", "-c", "echo error: no x; echo usage; exit 4"]'},
         "exited with 4: error: no x",
     ),
+    ((), 0, {"program": '"./b --x"', "discover": '["{program}"]'}, "directory; a program with options must be a list"),
     ((), 0, {"directory": '"none"'}, "python3: No such file or directory"),
     ((), 0, {"discover": '["sleep", "60"]', "timeout": "0.2"}, "timed out after 0.2 s; raise suite.timeout"),
     (
