@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from quiet.machine.virtualization import hypervisor as hypervisor
     from quiet.noise import call_nesting as _call_nesting
     from quiet.noise import clock as _clock
+    from quiet.noise.budgets import parse_seconds as parse_seconds
     from quiet.noise.chains import chains_agree as chains_agree
     from quiet.noise.chains import unshared_ratio as unshared_ratio
     from quiet.noise.clock import Clock as Clock
@@ -116,6 +117,7 @@ _HOMES = {
     "machine.cpu_selection": "CpuPartition parse_requested=parse_requested_cpus",
     "machine.facts": "CPU=CPU_FOLDER Facts",
     "machine.virtualization": "hypervisor virtual=virtualization",
+    "noise.budgets": "parse_seconds",
     "noise.call_nesting": "FAULT=CAUSE_FAULT THREAD=CAUSE_THREAD WORK=CAUSE_WORK",
     "noise.chains": "chains_agree unshared_ratio",
     "noise.clock": "Clock moment now=ticks",

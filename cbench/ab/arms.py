@@ -115,9 +115,9 @@ def _command(arm: Arm, options: AbOptions, folder: str) -> ExternalCommand:
     argv = split_command(arm.text, options.shell, arm.name)
     path = SHELL
     if not options.shell:
-        name = argv[0] if "/" not in argv[0] else os.path.join(folder, argv[0])
         try:
-            path = os.path.join(folder, program(name, {**os.environ, **dict(arm.environment)}.get("PATH")))
+            path = program(argv[0], {**os.environ, **dict(arm.environment)}.get("PATH"), folder)
+            path = os.path.join(folder, path)
         except UsageError as error:
             raise UsageError(f"{arm.name}: {error}" if arm.name != arm.text else str(error)) from None
     return ExternalCommand(arm.name, path, tuple(argv), options.prepare, folder, arm.environment)

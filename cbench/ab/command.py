@@ -11,7 +11,7 @@ import typer
 
 from cbench.command import COMPARE, Detach, Json
 from cbench.console import TrialBar, interruptible, show, tell, write_json
-from quiet import UsageError
+from quiet import UsageError, parse_seconds
 
 
 def ab_command(
@@ -37,9 +37,10 @@ def ab_command(
         str, typer.Option(metavar="SHARE", help="Measure until a difference of this size can be detected.")
     ] = "1%",
     budget: Annotated[
-        float | None,
+        str | None,
         typer.Option(
-            metavar="S", help="Measure no longer than S seconds (default: 3 s per arm, but at least 10 blocks)."
+            metavar="S",
+            help="Measure no longer than S, in seconds or as in 500ms (default: 3 s per arm, at least 10 blocks).",
         ),
     ] = None,
     blocks: Annotated[
@@ -114,7 +115,7 @@ def ab_command(
                 arms=(),
                 folder=os.getcwd(),
                 build=build,
-                budget=budget,
+                budget=None if budget is None else parse_seconds(budget, "--budget"),
                 blocks=blocks,
                 seed=seed,
                 layouts=layouts,

@@ -240,4 +240,6 @@ def _share(text: str) -> float:
     number = re.fullmatch(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)(%?)", text.replace(" ", ""))
     if number is None:
         raise UsageError(f"--effect {text!r}: write a percentage such as 1%")
+    if not number[2] and float(number[1]) > 1:
+        raise UsageError(f"--effect {text}: a share is at most 1; write {number[1]} % as {number[1]}%")
     return float(number[1]) / (100 if number[2] else 1)

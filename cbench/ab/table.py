@@ -9,7 +9,7 @@ from cbench.ab.layouts import MOST_LAYOUTS
 from cbench.ab.result import AbResult, ArmComparison, OrderEffect
 from cbench.console import table_console
 from cbench.external.result import CommandResult
-from cbench.external.table import disturbed_line, duration
+from cbench.external.table import disturbed_line, duration, naming_line
 
 SMALLEST_P = 1e-4
 MANY_TIMES = 10
@@ -17,7 +17,7 @@ MANY_TIMES = 10
 
 
 def result(report: AbResult) -> None:
-    """Print a comparison: a verdict for each arm but the first, a median for each arm, and at most six other lines."""
+    """Print a comparison: a verdict for each arm but the first, a median for each arm, and up to seven other lines."""
     console = table_console(120)
     for at, line in enumerate(lines(report)):
         style = "bold" if at < len(report.comparisons) else ""
@@ -38,6 +38,8 @@ def lines(report: AbResult) -> list[str]:
     found.append(_floor(report))
     found += _order(report)
     found.append(disturbed_line(report.polluted, report.blocks * len(report.arms), report.causes))
+    if report.polluted:
+        found.append(naming_line(report.arms[0].command))
     found += _next(report)
     return found
 
@@ -54,7 +56,7 @@ def _compared(each: ArmComparison, report: AbResult) -> str:
         shown = f"{percent(abs(1 - each.ratio))} {each.outcome} than {each.baseline}"
         return f"{each.arm} is {shown} ({percent(ends[0])} to {percent(ends[1])}), {blocks}"
     beyond = " beyond the noise floor" if each.outcome == WITHIN_FLOOR else ""
-    return f"{each.arm}: no difference from {each.baseline}{beyond} shown ({_signed(low)} to {_signed(high)}), {blocks}"
+    return f"{each.arm}: no difference from {each.baseline} shown{beyond} ({_signed(low)} to {_signed(high)}), {blocks}"
 
 
 def _arm(each: CommandResult) -> str:

@@ -10,8 +10,8 @@ from cbench.command import COMPARE, Json
 from cbench.console import show, tell
 
 Side = (
-    "Results: a file of `cbench run --output`, or of another benchmark program (docs/formats.md), or a directory of "
-    "such files, one per process; FILE:TEST selects one test."
+    "Results: a file written by `cbench run --output` or by another benchmark program (docs/formats.md), or a "
+    "directory of such files, one per process; FILE:TEST selects one test."
 )
 Headline = Annotated[
     str,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -11,6 +12,9 @@ from pathlib import Path
 
 from cbench.formats import registry
 from cbench.formats.reader import TestSample
+from cbench.store.database import reading
+from cbench.store.kind import is_store
+from cbench.store.store import Store
 from quiet import UsageError
 
 CLOSE = 0.8
@@ -28,7 +32,7 @@ class PossibleRename:
 @dataclass(frozen=True, slots=True)
 class FilePair:
     """The paired and the unpaired samples of OLD and one NEW. `several`: whether there is more than one NEW.
-    `failed`: a line for each test that failed in some processes.
+    `failed`: a line for each test that failed in some processes; `note`: a note on every comparison, "" for none.
     """
 
     new: str
@@ -37,6 +41,7 @@ class FilePair:
     only_in_new: tuple[str, ...]
     several: bool
     failed: tuple[str, ...] = ()
+    note: str = ""
 
     def named(self, text: str) -> str:
         """The text, followed by the name of NEW if there are several."""
@@ -119,8 +124,22 @@ def file_pairs(old: str, new: Sequence[str]) -> list[FilePair]:
             )
         used = {id(sample) for each in pairs for sample in each}
         left = [tuple(sample.name for sample in side if id(sample) not in used) for side in (first, second)]
-        files.append(FilePair(path, tuple(pairs), left[0], left[1], len(new) > 1, tuple(failed)))
+        files.append(FilePair(path, tuple(pairs), left[0], left[1], len(new) > 1, tuple(failed), _note(old, path)))
     return files
+
+
+def _note(old: str, new: str) -> str:
+    """The note on two sides from the same store of `cbench ab`, whose blocks and noise floor are not used here."""
+    path, other = file_of(old)[0], file_of(new)[0]
+    if path.is_dir() or not path.samefile(other) or not is_store(path):
+        return ""
+    with Store.open(path) as store, reading(path):
+        if not any("comparison" in each.facts for each in store.series()):
+            return ""
+    return (
+        f"compared without the blocks and the noise floor of cbench ab: `cbench ab --resume {shlex.quote(str(path))}` "
+        "shows its verdict"
+    )
 
 
 def _failed(side: str, samples: Sequence[TestSample]) -> list[str]:

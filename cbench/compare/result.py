@@ -6,7 +6,7 @@ import math
 import os
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from cbench.compare import family, suite
 from cbench.compare.pairs import FilePair, PossibleRename, file_pairs, possible_renames
@@ -100,10 +100,14 @@ class CompareResult:
     @property
     def interrupted(self) -> tuple[str, ...]:
         """A line for each side that was interrupted, with the causes over all of its tests."""
-        sides = [("OLD", [row.a for row in self.comparisons if row.new == self.b])]
+        return self.interruptions("OLD", "NEW")
+
+    def interruptions(self, old: str, new: str) -> tuple[str, ...]:
+        """As `interrupted`, with these names of the sides."""
+        sides = [(old, [row.a for row in self.comparisons if row.new == self.b])]
         several = len(self.new) > 1
         sides += [
-            (f"NEW ({file})" if several else "NEW", [row.b for row in self.comparisons if row.new == file])
+            (f"{new} ({file})" if several else new, [row.b for row in self.comparisons if row.new == file])
             for file in self.new
         ]
         by = [(name, interrupted(sum((Counter(each.interruptions) for each in of), Counter()))) for name, of in sides]
@@ -198,13 +202,17 @@ def compare(
         possible_renames=possible_renames(only_in_old, only_in_new),
         hosts_differ=tuple(line for file in files for line in file.hosts_differ),
         failed=tuple(file.named(line) for file in files for line in file.failed),
-        comparisons=tuple(compared_test(x, y, one, options, file.new) for file, x, y, one in done),
+        comparisons=tuple(_noted(compared_test(x, y, one, options, file.new), file.note) for file, x, y, one in done),
         skipped=tuple(skipped),
         other_units=tuple(file.named(unlike(x, y)) for file, x, y in every if not (force or x.like(y))),
         only_in_a=only_in_old,
         only_in_b=only_in_new,
         summary=family.summary([one for _, _, _, one in done], options.alpha),
     )
+
+
+def _noted(test: ComparedTest, note: str) -> ComparedTest:
+    return replace(test, notes=(*test.notes, note)) if note else test
 
 
 def _place(test: SuiteTest, worse: bool | None) -> tuple[int, int, float]:

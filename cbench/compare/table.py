@@ -69,22 +69,24 @@ def detailed(result: CompareResult) -> None:
         console.print(escape(row.verdict), soft_wrap=True)
         for note in row.notes:
             console.print(escape(f"  note: {note}"), soft_wrap=True)
-    _left_out(result, console, "\n")
+    _left_out(result, console, "\n", ("A", "B"))
     if len(result.comparisons) > 1:
         console.print(escape(f"\n{result.counted}"), soft_wrap=True)
 
 
-def _left_out(result: CompareResult, console: Console, before: str = "") -> None:
+def _left_out(
+    result: CompareResult, console: Console, before: str = "", sides: tuple[str, str] = ("OLD", "NEW")
+) -> None:
     """Print `before`, then the tests that only one file has, the tests that cannot be compared, and the differences
-    between the hosts.
+    between the hosts. `sides`: the names of the two sides.
     """
     renamed = [f"{each.old} is now {each.new}" for each in result.possible_renames]
     others = [
         ("not compared", result.skipped, ", "),
         ("not compared: different units or counters (--force compares them)", result.other_units, ", "),
         ("failed", result.failed, "; "),
-        ("only in OLD", result.only_in_old, ", "),
-        ("only in NEW", result.only_in_new, ", "),
+        (f"only in {sides[0]}", result.only_in_old, ", "),
+        (f"only in {sides[1]}", result.only_in_new, ", "),
         ("possibly renamed (compare OLD:NAME with NEW:NAME)", renamed, "; "),
         ("hosts differ", result.hosts_differ, "; "),
     ]
@@ -92,7 +94,7 @@ def _left_out(result: CompareResult, console: Console, before: str = "") -> None
         if lines:
             console.print(escape(f"{before}{what}: {between.join(lines)}"), soft_wrap=True)
             before = ""
-    for line in result.interrupted:
+    for line in result.interruptions(*sides):
         console.print(escape(f"{before}{line}"), soft_wrap=True)
         before = ""
 
@@ -110,7 +112,7 @@ def _table(row: ComparedTest) -> Table:
         table.add_row("polluted trials", *(f"{side.polluted:,}" for side in sides))
     table.add_row(f"{row.headline} of the processes", *(amount(side.headline) for side in sides))
     if many:
-        table.add_row("spread between processes", *(_spread(side) for side in sides))
+        table.add_row("spread between processes (highest - lowest)", *(_spread(side) for side in sides))
     table.add_row("B / A, median of all pairs", "", percent(row.ratio))
     if row.interval and row.interval_level is not None:
         low, high = row.interval

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import shutil
@@ -19,6 +20,10 @@ QUICK_FEWEST, QUICK_SECONDS = 5, 0.5
 WARMUP_SHARE = 0.1
 SHELL = "/bin/sh"
 COUNTERS = (AUTO, "wall", "cycles", "cycles:u")
+QUOTED = re.compile(r"""'[^']*'|"(?:\\.|[^"\\])*"|\\.""", re.DOTALL)
+OPERATOR = re.compile(r"[0-9]*[<>]|[|&;]")
+"""The beginning of a word that a shell does not pass to the program."""
+SHELL_SYNTAX = re.compile(r"[\s|&;<>]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +99,8 @@ def external_options(
         raise UsageError(f"--timeout {timeout:g}: must be above 0 and at most {MOST_SECONDS:,} seconds")
     if counter not in COUNTERS:
         raise UsageError(f"--counter {counter!r}: a command supports {', '.join(COUNTERS)}; choose one of these")
-    written = [*([shlex.join(words)] if words else []), *texts]
+    joined = words[0] if shell and len(words) == 1 else shlex.join(words)
+    written = [*([joined] if words else []), *texts]
     if len(prepare) not in (0, 1, len(written)):
         raise UsageError(f"--prepare: give it once, or once for each of the {len(written)} commands")
     before = [prepare[0] if len(prepare) == 1 else prepare[at] if prepare else "" for at in range(len(written))]
@@ -122,9 +128,9 @@ def external_options(
     )
 
 
-def split_command(text: str, shell: bool, option: str = "--command") -> list[str]:
+def split_command(text: str, shell: bool, option: str = "--command", use_shell: str = "add --shell") -> list[str]:
     """The argument vector of a command, or of a shell that runs it. Raises UsageError, with the option's name, for an
-    invalid command.
+    invalid command, or for an unquoted shell operator that no shell would interpret. `use_shell`: how to use one.
     """
     if shell:
         return [SHELL, "-c", text]
@@ -134,15 +140,23 @@ def split_command(text: str, shell: bool, option: str = "--command") -> list[str
         raise UsageError(f"{option} {text!r}: {error}; quote it as in a shell") from None
     if not argv:
         raise UsageError(f"{option} '': empty; write a command")
+    for word in QUOTED.sub("_", text).split():
+        if OPERATOR.match(word):
+            raise UsageError(f"{text}: `{word}` would be passed as an argument; {use_shell}, or quote it")
     return argv
 
 
-def program(name: str, path: str | None) -> str:
-    """The path of the file to execute. `path`: the PATH to search. Raises UsageError if there is no such file."""
-    found = shutil.which(name, path=path)
+def program(name: str, path: str | None, folder: str = "") -> str:
+    """The path of the file to execute. `path`: the PATH to search; `folder`: the working directory of the command, ""
+    for the current one. Raises UsageError if there is no such file.
+    """
+    file = os.path.join(folder, name)
+    found = shutil.which(file if "/" in name else name, path=path)
     if found is not None:
         return found
-    if "/" in name and Path(name).is_file():
+    if "/" in name and Path(file).is_file():
         raise UsageError(f"{name}: not executable (chmod +x, or name its interpreter)")
-    shell = "; for shell built-ins and operators add --shell" if "/" not in name else ""
+    if "/" not in name and shutil.which(os.path.join(folder, ".", name)):
+        raise UsageError(f"{name}: no such program in PATH; did you mean ./{name}?")
+    shell = "" if "/" in name and not SHELL_SYNTAX.search(name) else "; for shell built-ins and operators add --shell"
     raise UsageError(f"{name}: no such program{shell}")

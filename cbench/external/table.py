@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+import shutil
 from collections.abc import Sequence
 
 from rich.markup import escape
@@ -13,6 +15,9 @@ from cbench.measure.cause_counts import CauseCount
 BARS = "▁▂▃▄▅▆▇█"
 BINS = 40
 MOST_CAUSES, MOST_LINES = 4, 4
+FEWEST_UNDISTURBED = 5
+STEADY = 2
+"""The ends of the interval of an empty program's time differ at most by this factor if its share is shown."""
 
 
 def results(report: CommandsResult) -> None:
@@ -24,11 +29,28 @@ def results(report: CommandsResult) -> None:
         for line in lines:
             console.print(escape(f"  {line}"), soft_wrap=True)
     if report.spawn:
-        share = report.spawn.value / min(result.headline.value for result in report.results)
-        beside = f"{100 * share:.2g} % of" if share < 1 else "longer than"
-        console.print(
-            escape(f"an empty program takes {_estimated(report.spawn)}: {beside} the fastest command"), soft_wrap=True
-        )
+        fastest = min(result.headline.value for result in report.results)
+        console.print(escape(spawn_line(report.spawn, fastest)), soft_wrap=True)
+    disturbed = [result for result in report.results if result.polluted]
+    if disturbed:
+        console.print(escape(naming_line(disturbed[0].command)), soft_wrap=True)
+
+
+def spawn_line(spawn: MedianEstimate, fastest: float) -> str:
+    """A line with the time of an empty program, and its share of the `fastest` command's time in ns unless the times of
+    the empty program vary too much.
+    """
+    line = f"an empty program takes {_estimated(spawn)}"
+    if spawn.interval and spawn.interval[1] > STEADY * spawn.interval[0]:
+        return line
+    share = spawn.value / fastest
+    return f"{line}: {f'{100 * share:.2g} % of' if share < 1 else 'longer than'} the fastest command"
+
+
+def naming_line(command: Sequence[str]) -> str:
+    """A line with the command that names the tasks behind the counted causes."""
+    words = shlex.join(command) if shutil.which(command[0]) else "CMD"
+    return f"causes are counted, not traced: `quiet why -- {words}` names the tasks"
 
 
 def command_lines(result: CommandResult) -> list[str]:
@@ -51,8 +73,8 @@ def command_lines(result: CommandResult) -> list[str]:
     lines.append(", ".join(beside))
     lines.append(histogram(result.trials))
     lines.append(disturbed_line(len(result.polluted), len(result.trials), result.causes))
-    if result.clean and result.polluted and result.undisturbed:
-        lines.append(f"undisturbed: {_estimated(result.undisturbed)}")
+    if result.clean >= FEWEST_UNDISTURBED and result.polluted and result.undisturbed:
+        lines.append(f"undisturbed: {_estimated(result.undisturbed)}, {result.clean:,} trials")
     lines += _interrupts(result)
     lines += _remarks(result)
     return lines
@@ -63,7 +85,7 @@ def disturbed_line(polluted: int, trials: int, causes: Sequence[CauseCount]) -> 
     if not polluted:
         return f"disturbed: none of {trials:,} {_plural(trials, 'trial')}"
     shown = ", ".join(f"{row.cause} {row.trials:,}" for row in causes[:MOST_CAUSES])
-    return f"disturbed: {polluted:,} of {trials:,} {_plural(trials, 'trial')} ({shown})"
+    return f"disturbed: {polluted:,} of {trials:,} {_plural(trials, 'trial')} (trials by cause: {shown})"
 
 
 def _interrupts(result: CommandResult) -> list[str]:

@@ -88,7 +88,7 @@ def load(path: Path, old: str | None = None, new: str | None = None, profile: st
     _check_placeholders({**commands, "build": build, "prepare": prepare}, wrong)
     for key, text in commands.items():
         try:
-            split_command(text, base.shell, key)
+            split_command(text, base.shell, key, "set shell = true")
         except UsageError as error:
             raise wrong(key, str(error).removeprefix(f"{key} ")) from None
     if build and not run and not any(PROGRAM in text for text in texts.values()):

@@ -76,7 +76,7 @@ def _built(options: LayoutOptions, number: int, folder: Path, show: Show) -> tup
     if options.build:
         build_program(layout.command(options.build, target), layout.text, os.getcwd(), target)
     text = (options.run or PROGRAM).replace(PROGRAM, shlex.quote(str(target)))
-    argv = split_command(text, False, "--run")
+    argv = split_command(text, False, "--run", "use sh -c '...'")
     path = program(argv[0], os.environ.get("PATH"))
     environment = ((PADDING, "x" * layout.padding),) if options.preset == ENVIRONMENT else ()
     command = ExternalCommand(f"build {number}", path, tuple(argv), environment=environment)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from cbench.console import decimals
 from cbench.measure.result import WorkloadResult
+from cbench.model import SWITCH
 from cbench.stats.headline import CalibrationFigures, Headline
 
 MOST_LINES = 12
@@ -14,6 +16,7 @@ COLUMNS = 48
 WIDTHS = 3
 MOST_CAUSES = 4
 SLOWER_SHARE = 0.01
+SWITCHES = re.compile(rf"^{SWITCH} \(\d+ voluntary, \d+ involuntary\)$")
 
 
 def workload_lines(result: WorkloadResult) -> list[str]:
@@ -97,9 +100,14 @@ def _processes(result: WorkloadResult) -> list[str]:
 
 def _causes(result: WorkloadResult) -> list[str]:
     """A line with the causes that disturbed trials, the most frequent first."""
-    rows = [row for row in result.causes if row.cause not in ("chains disagree", "core shared")]
+    trials: dict[str, int] = {}
+    for row in result.causes:
+        if row.cause not in ("chains disagree", "core shared"):
+            name = SWITCHES.sub(SWITCH, row.cause)  # in one row, whatever their number in a trial
+            trials[name] = trials.get(name, 0) + row.trials
+    rows = sorted(trials.items(), key=lambda row: -row[1])
     if not rows:
         return []
-    shown = ", ".join(f"{row.cause} {row.trials:,}" for row in rows[:MOST_CAUSES])
+    shown = ", ".join(f"{name} {count:,}" for name, count in rows[:MOST_CAUSES])
     more = f", and {len(rows) - MOST_CAUSES} more" if len(rows) > MOST_CAUSES else ""
     return [f"disturbed: {shown}{more}"]

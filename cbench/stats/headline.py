@@ -228,7 +228,7 @@ def calibrated_verdict(found: Headline, figures: CalibrationFigures) -> str:
     if found.value is None:
         return found.how
     share = f"{100 * (figures.uncertainty or 0):.2g} %"
-    first = f"repeats to +-{share}, half the width of its interval; the clock resolves {100 * figures.resolution:.2g} %"
+    first = f"repeats to ±{share}, half the width of its interval; the clock resolves {100 * figures.resolution:.2g} %"
     left_out = figures.trials - figures.kept
     if not left_out:
         return f"{first}\nthe chains of every trial agree"

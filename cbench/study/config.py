@@ -150,9 +150,8 @@ def whole_of(text: str, file: str) -> TomlTable:
         raise UsageError(f"{file}{line}: {str(error)[: place.start()] if place else error}") from None
     if _depth(content) > MOST_DEPTH:
         raise UsageError(f"{file}: {NESTED}")
-    whole = TomlTable(file, lines(text), (), content)
-    whole.pairs("fleet", object)  # known, but only `cbench fleet` reads it
-    return whole
+    content.pop("fleet", None)  # only `cbench fleet` reads this table
+    return TomlTable(file, lines(text), (), content)
 
 
 def _depth(content: Any) -> int:

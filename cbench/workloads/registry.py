@@ -7,6 +7,8 @@ exports the workload's descriptor.
 from __future__ import annotations
 
 import re
+import shlex
+import shutil
 from collections.abc import Iterable
 
 from cbench.model import Parameter, Params, Workload
@@ -32,7 +34,15 @@ def find(name: str) -> Workload:
             return workload
     known = ", ".join(workload.name for workload in WORKLOADS)
     close = did_you_mean(name, (workload.name for workload in WORKLOADS))
-    raise UsageError(f"unknown workload {name!r}: use {known}, FILE.c:FUNCTION or LIB.so:FUNCTION{close}")
+    raise UsageError(
+        f"unknown workload {name!r}: use {known}, FILE.c:FUNCTION or LIB.so:FUNCTION{close}{as_command(name)}"
+    )
+
+
+def as_command(word: str) -> str:
+    """How to measure a word that is not a workload as a command; "" if it is no program."""
+    program = next((each for each in (word, f"./{word}") if shutil.which(each)), None)
+    return "" if program is None else f"; to measure a command: cbench run -- {shlex.quote(program)}"
 
 
 def parse_settings(texts: Iterable[str]) -> dict[str, int]:

@@ -11,6 +11,7 @@ from quiet.knobs.effects import measured_effect
 from quiet.knobs.registry import BY_NAME, KNOBS
 
 if TYPE_CHECKING:
+    from quiet.cpulist import CpuSet
     from quiet.settings.apply import Receipt
     from quiet.settings.plan import Change, Plan, Skipped
 
@@ -28,7 +29,7 @@ def plan(result: Plan, applied: bool) -> None:
     else:
         out(f"{name}: **no change**: every setting already has the profile's value, {left}")
     cpus(result.cpus)
-    _gained(result.changes, f"Gains on CPUs {cpulist.format(result.cpus.isolated)}:", _GAINS)
+    _gained(result.changes, _gains_on(result.cpus.isolated), _GAINS)
     _noticed(result.changes)
     _reboot(result.missing_boot)
     if result.changes:
@@ -46,7 +47,7 @@ def receipt(done: Receipt) -> None:
     cpus(done.cpus)
     _failed(done.failures)
     gains = 2 if done.failures else _GAINS
-    _gained(done.changes, f"Gains on CPUs {cpulist.format(done.cpus.isolated)}:", gains)
+    _gained(done.changes, _gains_on(done.cpus.isolated), gains)
     _noticed(done.changes)
     _reboot(done.missing_boot)
     out("`quiet restore` restores every setting")
@@ -54,6 +55,10 @@ def receipt(done: Receipt) -> None:
 
 def _number(changes: Sequence[Change]) -> str:
     return f"**{counted(len(changes), 'change')}** by {counted(len({each.knob for each in changes}), 'knob')}"
+
+
+def _gains_on(isolated: CpuSet) -> str:
+    return f"Gains on CPU{'' if len(isolated) == 1 else 's'} {cpulist.format(isolated)}:"
 
 
 def _gained(changes: Iterable[Change], title: str, most: int) -> None:

@@ -129,7 +129,8 @@ def _interrupted(report: CommandReport) -> str:
     if seen.total_ns is None:
         return f"{often} in {_seconds(report.wall_s)}"
     whose = "" if report.method == TRACE else ", by other tasks for"
-    return f"{often}{whose or ','} {show(seen.total_ns)} of {_seconds(report.wall_s)} ({percent(seen.pct or 0.0)})"
+    whole = _seconds(report.wall_s) if report.wall_s >= report.cpu_s else f"{_seconds(report.cpu_s)} of CPU time"
+    return f"{often}{whose or ','} {show(seen.total_ns)} of {whole} ({percent(seen.pct or 0.0)})"
 
 
 def _seconds(value: float) -> str:

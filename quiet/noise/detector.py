@@ -159,7 +159,7 @@ class Detector:
             return self._channel.recv()
         except (EOFError, OSError):
             raise DetectorError(
-                f"the detector on CPU {self.cpu} was killed before it began; run the command again"
+                f"the detector on CPU {self.cpu} ended before the measurement began; run the command again"
             ) from None
 
     def placed(self) -> None:

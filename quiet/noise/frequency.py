@@ -10,6 +10,7 @@ Reading a CPU's counter interrupts that CPU, so counters are read only before an
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -23,6 +24,7 @@ from quiet.noise.clock import Clock
 
 FEW = 8
 """The maximum number of CPUs whose frequency is measured by chains, which take about 20 ms per CPU."""
+_OR_FORBIDDEN = ", or no permission to read it (kernel.perf_event_paranoid)"
 _MSR = "/sys/bus/event_source/devices/msr"
 
 
@@ -80,7 +82,8 @@ class FrequencyCounter:
                 self._source = source
                 self._begin = self._read()
                 return
-        self._why = "no cycle counter here, or no permission to read it (kernel.perf_event_paranoid)"
+        permitted = os.geteuid() == 0
+        self._why = f"no cycle counter here{'' if permitted else _OR_FORBIDDEN}"
 
     def _choices(self) -> list[tuple[str, int, int, int, bool]]:
         """Pairs of events in order of preference: source, type, config of cycles, config of ticks, user space only."""

@@ -10,6 +10,8 @@ from quiet.noise.budgets import Nanoseconds
 from quiet.noise.frequency import Frequency
 
 TRACE, COUNTS = "trace", "counts"
+OBSERVER = "quiet itself"
+"""The cause of interruptions by the process that observes; its number follows."""
 
 
 @dataclass(slots=True)

@@ -11,6 +11,7 @@ the reason.
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -23,14 +24,15 @@ from quiet.machine.facts import Facts
 from quiet.noise import decode, frequency, tracefs
 from quiet.noise.attribute import FIRMWARE, HOST, NOT_SMI, OUTSIDE, Cause
 from quiet.noise.budgets import Nanoseconds
+from quiet.noise.call_nesting import THREAD
 from quiet.noise.command_tasks import CommandTasks
 from quiet.noise.frequency import FrequencyCounter
-from quiet.noise.interruptions import TRACE, InterruptionCause, Interruptions, Tally
+from quiet.noise.interruptions import OBSERVER, TRACE, InterruptionCause, Interruptions, Tally
 from quiet.noise.kernel_parameters import absent_parameters, boot_parameters
 from quiet.noise.measure_and_judge import slowed
 from quiet.noise.names import label
 from quiet.noise.observe_counts import CountsObserver
-from quiet.noise.remedies.remedy import BOOT, KNOB
+from quiet.noise.remedies.remedy import BOOT, KNOB, NONE, Remedy
 from quiet.noise.remedies.table import remedy
 from quiet.noise.smi import SmiCounter
 
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
 
 TICK_S = 0.5  # how often tick() should be called
 _REST = 400  # reading the counts takes at most 1/400 of the time
+_OWN = Remedy(THREAD, "", NONE, "", "the observation; without it, the command does not have this cause")
 _CHAINS_S = 1.0  # timing chains takes 20 ms or more per CPU, so it is skipped for shorter commands
 
 
@@ -210,9 +213,10 @@ class Observer:
         self, cause: Cause, tally: Tally, together: str, lacking: Mapping[str, str], in_place: frozenset[str]
     ) -> InterruptionCause:
         in_place |= self._applied | boot_parameters(self._facts, tally.cpu)
-        item = remedy(cause, tally.cpu, in_place, together, lacking, self._naming)
+        own = cause.kind == THREAD and cause.by == str(os.getpid())
+        item = _OWN if own else remedy(cause, tally.cpu, in_place, together, lacking, self._naming)
         return InterruptionCause(
-            cause=label(cause),
+            cause=f"{OBSERVER} ({cause.by})" if own else label(cause),
             kind=cause.kind,
             count=round(tally.count),
             total_ns=None if tally.total_ns is None else Nanoseconds(tally.total_ns),

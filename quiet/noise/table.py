@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from quiet.noise.budgets import NONE, show
+from quiet.noise.command_report import plural
 from quiet.noise.core_frequency import CoreFrequency
 from quiet.noise.prove import Proof
 from quiet.noise.report import LONG_NS, CauseReport, CpuReport, NoiseReport, RanAt, interrupts
@@ -48,7 +49,7 @@ def lines(report: NoiseReport) -> Iterator[str]:
         yield "**quiet**: within the budgets"
     for number, count in report.throttled.items():
         if count:
-            yield f"CPU {number} was throttled {count} time{'' if count == 1 else 's'} because of heat or a power limit"
+            yield f"CPU {number} was throttled {plural(count, 'time')} because of heat or a power limit"
 
 
 def _cpu(number: int, cpu: CpuReport, virtual: bool) -> Iterator[str]:
@@ -71,7 +72,7 @@ def _cpu(number: int, cpu: CpuReport, virtual: bool) -> Iterator[str]:
         yield f"  {cpu.smi:,} SMIs (firmware) were counted by the processor"
     yield from _causes(cpu.causes)
     if cpu.tasks:
-        first = (f"{each.task} {each.count:,} times, {show(each.total_ns)}" for each in cpu.tasks[:FEW_TASKS])
+        first = (f"{each.task} {plural(each.count, 'time')}, {show(each.total_ns)}" for each in cpu.tasks[:FEW_TASKS])
         more = f"; and {len(cpu.tasks) - FEW_TASKS} more" if len(cpu.tasks) > FEW_TASKS else ""
         yield f"  tasks that ran here: {'; '.join(first)}{more}"
     if cpu.tracing.events:
@@ -81,7 +82,7 @@ def _cpu(number: int, cpu: CpuReport, virtual: bool) -> Iterator[str]:
             cost = f"at {show(cpu.tracing.event_ns)} each, {part:.4f} % of the time" if part else "too cheap to measure"
         yield f"  the tracing itself: {cpu.tracing.events:,} events, {cost}"
     for why, times in sorted(cpu.tick_kept.items()):
-        yield f"  the tick could not be stopped {times:,} times: {why}"
+        yield f"  the tick could not be stopped {plural(times, 'time')}: {why}"
     if cpu.unattributed:
         yield f"  {cpu.unattributed:,} gaps above {show(LONG_NS)} without a cause"
     for name, line in cpu.interrupts.items():

@@ -89,7 +89,7 @@ def load(name: str) -> Profile:
         hint = (
             "no such file"
             if own
-            else f"no such profile; bundled profiles: {known}{close}; or give the path of a .toml file"
+            else f"no such profile; bundled profiles: {known}; or give the path of a .toml file{close}"
         )
         raise UsageError(f"profile {name}: {hint}") from None
     except UnicodeDecodeError:

@@ -10,7 +10,7 @@ from quiet.machine.facts import Facts
 from quiet.noise.budgets import Nanoseconds
 from quiet.noise.call_nesting import IRQ
 from quiet.noise.command_report import Remaining
-from quiet.noise.interruptions import InterruptionCause, Interruptions
+from quiet.noise.interruptions import OBSERVER, InterruptionCause, Interruptions
 from quiet.noise.kernel_parameters import boot_parameters
 from quiet.noise.names import SOFTIRQ_LINE
 from quiet.settings.plan import Plan
@@ -40,16 +40,17 @@ class Prediction:
         self._boot = frozenset.intersection(*given) if given else frozenset[str]()
 
     def of(self, seen: Interruptions) -> Remaining:
-        """Split the causes into those that remain and those that the profile prevents."""
-        staying = [row for row in seen.causes if not self.removes(row)]
+        """Split the causes into those that remain and those that the profile prevents. The observer is in neither."""
+        causes = [row for row in seen.causes if not row.cause.startswith(OBSERVER)]
+        staying = [row for row in causes if not self.removes(row)]
         if any(row.cause.startswith(SOFTIRQ_LINE) for row in staying):  # whichever softirq stays, ksoftirqd may run it
-            staying += [row for row in seen.causes if _KSOFTIRQD.match(row.cause) and row not in staying]
+            staying += [row for row in causes if _KSOFTIRQD.match(row.cause) and row not in staying]
         known = [row.total_ns for row in staying if row.total_ns is not None]
         count = _count(staying)
         return Remaining(
             profile=self._plan.profile,
             count=count,
-            gone=seen.count - count,
+            gone=_count(causes) - count,
             total_ns=Nanoseconds(sum(known)) if known or not staying else None,
             causes=tuple(row.cause for row in sorted(staying, key=lambda row: (-row.count, row.cause))),
         )

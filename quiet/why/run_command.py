@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import contextlib
 import os
+import resource
 import shutil
 import signal
+import struct
 import sys
 import time
 from collections.abc import Callable, Sequence
 from types import TracebackType
-from typing import Self
+from typing import NamedTuple, Self
 
 from quiet.errors import UsageError
 from quiet.host import identity
@@ -33,6 +35,19 @@ _OF_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)  # Python ignores these signals, b
 _LONG_S = 3600.0
 _READY_S, _POLL_S = 1.0, 0.0005
 NOT_EXECUTABLE = 126  # same code as in a shell
+_AT_EXEC = struct.Struct("dd4q")
+_SHELL_SYNTAX = frozenset(" \t\n|&;<>")
+
+
+class AtExec(NamedTuple):
+    """The child's figures right before it executes the command; `began`: the time by CLOCK_MONOTONIC."""
+
+    began: float
+    cpu_s: float = 0.0
+    minor_faults: int = 0
+    major_faults: int = 0
+    voluntary_switches: int = 0
+    involuntary_switches: int = 0
 
 
 class Command:
@@ -42,7 +57,8 @@ class Command:
         """Check the command. Raises UsageError if there is no such program."""
         self.command = tuple(command)
         if shutil.which(command[0]) is None:
-            raise UsageError(f"{command[0]}: no such command, or not executable")
+            shell = "; for shell syntax: quiet why -- sh -c 'COMMAND'" if _SHELL_SYNTAX & set(command[0]) else ""
+            raise UsageError(f"{command[0]}: no such command, or not executable{shell}")
         self._user = identity.wanted(None)
         self.pid = 0
         self._waited = False
@@ -54,13 +70,15 @@ class Command:
         self._of_children = signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # an ignored SIGCHLD leaves no child to reap
         self._before = signal.pthread_sigmask(signal.SIG_BLOCK, self._taken)
         waiting, self._gate = os.pipe()
+        self._figures, figures = os.pipe()
         sys.stdout.flush()
         sys.stderr.flush()
         self.pid = os.fork()
         if not self.pid:
             os.close(self._gate)
-            self._become(waiting)
+            self._become(waiting, figures)
         os.close(waiting)
+        os.close(figures)
         self._until_ready()
         return self
 
@@ -69,12 +87,14 @@ class Command:
         if not self._waited:
             self.wait(_LONG_S, lambda: None)  # do not abandon the command if observing fails
             self.usage()
+        os.close(self._figures)
         signal.signal(signal.SIGCHLD, self._of_children)
         signal.pthread_sigmask(signal.SIG_SETMASK, self._before)
 
-    def _become(self, waiting: int) -> None:
-        """In the child: wait, then execute the command; never returns."""
+    def _become(self, waiting: int, figures: int) -> None:
+        """In the child: wait, write its AtExec to `figures`, and execute the command; never returns."""
         try:
+            _AT_EXEC.pack(*_at_exec())  # the pages that this writes are copied now, not after the figures are taken
             if os.read(waiting, 1) == b"g":
                 for number in (*_OF_PYTHON, *(self._taken - {signal.SIGCHLD})):
                     signal.signal(number, signal.SIG_DFL)
@@ -82,6 +102,7 @@ class Command:
                 if self._user:
                     identity.become(self._user)
                 signal.pthread_sigmask(signal.SIG_SETMASK, self._before)
+                os.write(figures, _AT_EXEC.pack(*_at_exec()))
                 os.execvp(self.command[0], self.command)  # noqa: S606 - running the user's command is the purpose
         except OSError as error:
             os.write(2, f"quiet: error: {self.command[0]}: {error.strerror}\n".encode())
@@ -118,23 +139,33 @@ class Command:
                 due = time.monotonic() + every_s
             elif came.si_signo != signal.SIGCHLD and came.si_code <= 0:  # SI_USER, SI_QUEUE, SI_TKILL
                 os.kill(self.pid, came.si_signo)
-        self._wall_s = time.monotonic() - self._began
+        self._ended = time.monotonic()
 
     def usage(self) -> CommandUsage:
         """Reap the command. Returns its exit code (128 + N for signal N) and its resource usage.
 
-        Call this only once.
+        The figures of wait4(2) include the child's work before it executes the command, which is subtracted. Call this
+        only once.
         """
         _, status, used = os.wait4(self.pid, 0)
         self._waited = True
         code = os.waitstatus_to_exitcode(status)
+        written = os.read(self._figures, _AT_EXEC.size)  # empty if the child did not get that far
+        before = AtExec(*_AT_EXEC.unpack(written)) if written else AtExec(self._began)
         return CommandUsage(
             self.command,
             128 - code if code < 0 else code,
-            self._wall_s,
-            used.ru_utime + used.ru_stime,
-            used.ru_minflt,
-            used.ru_majflt,
-            used.ru_nvcsw,
-            used.ru_nivcsw,
+            self._ended - before.began,
+            max(used.ru_utime + used.ru_stime - before.cpu_s, 0.0),
+            max(used.ru_minflt - before.minor_faults, 0),
+            max(used.ru_majflt - before.major_faults, 0),
+            max(used.ru_nvcsw - before.voluntary_switches, 0),
+            max(used.ru_nivcsw - before.involuntary_switches, 0),
         )
+
+
+def _at_exec() -> AtExec:
+    """The present figures of this process."""
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    switches = used.ru_nvcsw, used.ru_nivcsw
+    return AtExec(time.monotonic(), used.ru_utime + used.ru_stime, used.ru_minflt, used.ru_majflt, *switches)

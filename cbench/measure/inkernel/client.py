@@ -35,7 +35,7 @@ COUNTERS = {"auto": 0, "cycles": 1, counters.ticks_name(): 2}
 LIMITS = {"sieve": ("n", 2**32 - 1), "memory": ("size", 2**30), "chase": ("size", 2**30), "branch": ("n", 2**26)}
 """The parameter of a workload that the module limits, and its maximum (cbench/c/workloads/workloads.h, regions.c)."""
 LINKS_MAX = 2**22
-"""The maximum number of links of `chase` in the module: size / stride."""
+"""The maximum of size / stride, the number of links of `chase`, in the kernel module."""
 
 REQUEST = struct.Struct("<II32s6QQ6IQQ4IQQQiI")
 RUN = 3 << 30 | REQUEST.size << 16 | 0xC8 << 8 | 1  # _IOWR(0xC8, 1, struct cbench_request)

@@ -214,8 +214,8 @@ def _ranks_of_sorted(size: int, lengths: Values | None) -> Values:
 
 @dataclass(frozen=True, slots=True)
 class _Split:
-    """Sorted values, and their places `at`, grouped by label and ascending within each group; `starts`: the index at
-    which each group begins.
+    """The indices `at` of the sorted `values`, grouped by label and ascending within each group; `starts`: the index in
+    `at` at which each group begins.
     """
 
     values: Values

@@ -90,8 +90,9 @@ def transitions(sequence: Sequence[int]) -> int:
 def bounds(sequence: Sequence[int]) -> tuple[int, int]:
     """The minimum and maximum number of level changes in an acceptable sequence of boots with these levels.
 
-    The bounds are at most halfway from the expected number for a random order (N - sum n_i^2/N) to that of a blocked
-    sequence and to that of a sequence whose level changes with every boot.
+    The lower bound is halfway (rounded up) between the number of changes in a blocked sequence and the expected number
+    for a random order, N - sum n_i^2/N. The upper bound is halfway (rounded down) between that expected number and
+    N - 1, the number for a sequence whose level changes with every boot.
     """
     sizes = Counter(sequence).values()
     n = len(sequence)

@@ -113,7 +113,7 @@ class _Model:
         return [other for other in self._places if other in partners]
 
     def seen_as(self, effect: Effect) -> list[Effect]:
-        """The effects of other factors that bias this effect's estimate if the model omits them."""
+        """The interactions of other factors that bias this effect's estimate if the model omits them."""
         start, end = self._places[effect]
         visible = []
         for other in self.aliases(effect):

@@ -25,7 +25,8 @@ def parse(table: TomlTable, timeout_s: float, better: tuple[str, str]) -> Suite:
         if not words:
             raise table.error(key, f"is missing: write a list of words, or set preset to one of {', '.join(BY_NAME)}")
         if PROGRAM in words and not program:
-            raise table.error("program", f'is missing: the words that start the harness, such as ["./{preset.name}"]')
+            example = preset.name or "bench"
+            raise table.error("program", f'is missing: write the words that start the harness, such as ["./{example}"]')
         for whole in (PROGRAM, TESTS):
             if any(whole in word and whole != word for word in words):
                 raise table.error(key, f"{whole} must be a separate word: it expands to several")

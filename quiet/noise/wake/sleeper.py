@@ -114,7 +114,7 @@ class Sleeper:
             answer = self._channel.recv()
         except (EOFError, OSError):
             raise DetectorError(
-                f"the thread on CPU {self.cpu} was killed before it began; run the command again"
+                f"the thread on CPU {self.cpu} ended before the measurement began; run the command again"
             ) from None
         if not isinstance(answer, tuple):
             raise DetectorError(f"the thread on CPU {self.cpu}: {answer}")

@@ -67,7 +67,7 @@ def test_a_faster_program_is_reported_as_faster() -> None:
 
 @pytest.mark.slow
 def test_a_budget_ends_the_measurement_and_an_open_question_is_reported() -> None:
-    done = cbench("ab", "--json", "--budget", "0.1", "--", "sleep 0.1", "sleep 0.1")
+    done = cbench("ab", "--json", "--budget", "100ms", "--", "sleep 0.1", "sleep 0.1")
     assert done.returncode == 2, done.stderr
     content = json.loads(done.stdout)
     assert content["ended"] == "budget"
@@ -146,6 +146,7 @@ def test_a_slow_position_is_named_and_not_called_a_difference(tmp_path: Path) ->
         ((), "two arms are needed: cbench ab -- ./old ./new (quote an arm that has arguments)"),
         (("--", "true", "no-such-program"), "no-such-program: no such program"),
         (("--", "true", "false"), "false: exited with 1 (--ignore-failure measures it anyway)"),
+        (("--budget", "5 parsecs", "--", "true", "true"), "--budget '5 parsecs': not a duration; write seconds"),
         (("--resume", "/none.db"), "/none.db: no such file"),
         (("--resume", "x.db", "--seed", "2"), "--resume takes the options of the stored comparison: omit --seed"),
         (("-o", "/", "--", "true", "true"), "/: is a directory"),
@@ -297,7 +298,10 @@ def test_a_stored_comparison_is_compared_and_exported_like_other_commands(tmp_pa
     assert cbench("ab", "--blocks", "8", "-o", str(path), "--", "true", "sleep 0.2").returncode in (0, 1)
     done = cbench("compare", f"{path}:true", f"{path}:sleep 0.2", "--json")
     assert done.returncode == 1, done.stderr
-    assert json.loads(done.stdout)["comparisons"][0]["outcome"] == "higher"
+    (row,) = json.loads(done.stdout)["comparisons"]
+    assert row["outcome"] == "higher"
+    assert row["notes"][-1].endswith(f"noise floor of cbench ab: `cbench ab --resume {path}` shows its verdict")
+    assert " slower than true " in cbench("ab", "--resume", str(path)).stdout
     done = cbench("export", str(path), "--format", "csv")
     assert done.returncode == 0, done.stderr
 

@@ -101,6 +101,8 @@ def test_an_invalid_file_of_variables_is_refused(tmp_path: Path) -> None:
         ({"environments": ["a=/dev/null"], "arms": ["b=x"]}, "no arm is named 'a'; give the command of a new arm"),
         ({"run": "./x", "arms": ["a=./a", "b=./b"]}, "--run applies only to --revision and --env-file"),
         ({"effect": "x", "arms": ["a=./a", "b=./b"]}, "--effect 'x': write a percentage such as 1%"),
+        ({"effect": "5", "arms": ["a=./a", "b=./b"]}, "--effect 5: a share is at most 1; write 5 % as 5%"),
+        ({"arms": ["a=./a > /dev/null", "b=./b"]}, "./a > /dev/null: `>` would be passed as an argument; add --shell"),
         ({"effect": "0", "arms": ["a=./a", "b=./b"]}, "--effect 0%: must be from 0.01% to 100%"),
         (
             {"base": AbOptions(arms=(), folder="/", build="make"), "arms": ["a=x", "b=x"]},

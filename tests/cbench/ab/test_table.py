@@ -8,7 +8,7 @@ from math import exp
 
 import pytest
 
-from cbench.ab.analyze import analyze
+from cbench.ab.analyze import WITHIN_FLOOR, analyze
 from cbench.ab.design import order_of
 from cbench.ab.options import AbOptions, Arm
 from cbench.ab.result import AbResult, ab_result
@@ -72,7 +72,8 @@ def test_a_difference_is_the_first_line_and_nothing_is_advised() -> None:
     assert found[0].startswith(("./new is 2.4 % faster than ./old (2.", "./new is 2.5 % faster than ./old (2."))
     assert found[0].endswith(" %), 30 blocks in 2.5 s")
     assert found[1].startswith("  ./old: median 9.9") or found[1].startswith("  ./old: median 10")
-    assert found[-1] == "disturbed: 3 of 90 trials (migration 3)"
+    assert found[-2] == "disturbed: 3 of 90 trials (trials by cause: migration 3)"
+    assert found[-1] == "causes are counted, not traced: `quiet why -- CMD` names the tasks"
     assert len(found) <= 14
 
 
@@ -106,7 +107,7 @@ def test_an_arm_that_slows_the_next_one_down_is_named_and_raises_the_floor() -> 
         (report(3), "allow more time with --budget S, or more blocks with --blocks N"),
         (report(30, noise=0.01), "detecting 1 % takes about "),
         (report(30, copy=0.05), "1 % is below the noise floor; a quieter host lowers the floor: --profile bench"),
-        (report(30), "disturbed: "),
+        (report(30), "causes are counted, not traced: "),
     ],
     ids=["few", "noisy", "unlike itself", "enough"],
 )
@@ -159,3 +160,9 @@ def test_more_layouts_are_advised_where_blocks_of_the_same_would_not_help() -> N
     assert lines(few)[-1] == "detecting 1 % takes about 43 layouts: --layouts 43 --budget 130"
     many = replace(result, layouts_needed=2000)
     assert lines(many)[-1] == "detecting 1 % takes more than 200 layouts, the most that can be built"
+
+
+def test_within_the_floor_no_difference_is_shown_beyond_the_floor() -> None:
+    result = report(60, slower=0.05, copy=0.08)
+    assert result.comparisons[0].outcome == WITHIN_FLOOR
+    assert lines(result)[0].startswith("./new: no difference from ./old shown beyond the noise floor (")

@@ -20,6 +20,10 @@ def test_a_file_against_itself_is_not_a_difference(a: Path) -> None:
     assert one(a, a)["ratio"] == 1
 
 
+def test_the_table_names_the_spread_of_the_processes(a: Path, b: Path) -> None:
+    assert " spread between processes (highest - lowest) " in cbench("compare", str(a), str(b)).stdout
+
+
 def test_the_same_data_as_pyperfs_file_give_the_same_answer(a: Path, b: Path) -> None:
     direct = one(a, b)
     file = {"new": str(b.with_suffix(".json"))}

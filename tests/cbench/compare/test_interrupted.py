@@ -37,7 +37,7 @@ def test_counts_of_the_pytest_plugin_are_shown_for_each_side(tmp_path: Path) -> 
         "50 ms stolen by the host"
     )
     assert result.interrupted == (line,)
-    assert line in cbench("compare", str(old), str(new)).stdout
+    assert line.replace("OLD", "A") in cbench("compare", str(old), str(new)).stdout
     assert f"I{line[1:]}" in summary(result).splitlines()
     (row,) = json.loads(json.dumps(to_json(result)))["comparisons"]
     assert row["a"]["interruptions"]["waited_ns"] == 7_500_000

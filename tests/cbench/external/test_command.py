@@ -9,22 +9,26 @@ from pathlib import Path
 
 import pytest
 
-from cbench.external.table import duration, histogram
+from cbench.external.measure import CommandSeries, Measured
+from cbench.external.options import ExternalCommand
+from cbench.external.result import CommandResult, MedianEstimate, commands_result
+from cbench.external.table import command_lines, duration, histogram, naming_line, spawn_line
+from cbench.model import Counter, Trial, TrialCause
 from tests.cbench.running import CBENCH, cbench, comes, error_line
 
 QUICK = ("run", "--quick", "--counter", "wall")
 
 
 @pytest.mark.slow
-def test_a_command_is_measured_in_at_most_twelve_lines() -> None:
+def test_a_command_is_measured_in_at_most_thirteen_lines() -> None:
     done = cbench(*QUICK, "--", "true", "-x")
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
     assert lines[0] == "true -x"
     assert "median and 95 % interval" in lines[1]
     assert any("disturbed: " in line for line in lines)
-    assert lines[-1].startswith("an empty program takes ")
-    assert len(lines) <= 12
+    assert any(line.startswith("an empty program takes ") for line in lines)
+    assert len(lines) <= 13
 
 
 @pytest.mark.slow
@@ -88,6 +92,36 @@ def test_a_stored_command_is_compared_process_by_process_and_exported(tmp_path: 
     assert row["outcome"] == "higher"
     done = cbench("export", str(path), "--format", "hyperfine")
     assert [each["command"] for each in json.loads(done.stdout)["results"]] == ["true", "sleep 0.2"]
+
+
+def result_of(*polluted: bool) -> CommandResult:
+    counts = {"user_us": 1, "system_us": 1}
+    causes = {True: (TrialCause("migration"),), False: ()}
+    trials = [Trial(10**6, 0, counts=counts, causes=causes[each]) for each in polluted]
+    series = CommandSeries(ExternalCommand("true", "", ("true",)), trials=trials)
+    counter = Counter("wall", "ns", True, "")
+    return commands_result(Measured((series,), counter, frozenset({0}), False, frozenset(), (), "")).results[0]
+
+
+def test_the_counts_beside_causes_are_trials() -> None:
+    assert "disturbed: 2 of 3 trials (trials by cause: migration 2)" in command_lines(result_of(True, True, False))
+
+
+def test_the_median_of_fewer_than_five_undisturbed_trials_is_omitted() -> None:
+    few, enough = (command_lines(result_of(True, *[False] * count)) for count in (4, 5))
+    assert not any(line.startswith("undisturbed: ") for line in few)
+    assert "undisturbed: 1 ms (too few values for an interval), 5 trials" in enough
+
+
+def test_the_share_of_an_empty_program_is_omitted_if_its_times_vary() -> None:
+    steady, varied = (MedianEstimate(2e5, "ns", (1.5e5, high), "") for high in (2.5e5, 3e6))
+    assert spawn_line(steady, 4e6) == "an empty program takes 200 µs (150 µs to 250 µs): 5 % of the fastest command"
+    assert spawn_line(varied, 4e6) == "an empty program takes 200 µs (150 µs to 3 ms)"
+
+
+def test_the_command_that_names_tasks_is_shown_unless_the_program_is_gone() -> None:
+    assert naming_line(["true", "a b"]).endswith(": `quiet why -- true 'a b'` names the tasks")
+    assert naming_line(["/gone/program"]).endswith(": `quiet why -- CMD` names the tasks")
 
 
 def test_durations_have_four_digits_and_a_unit() -> None:

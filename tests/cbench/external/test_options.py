@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -49,6 +50,40 @@ def test_a_shell_is_used_only_on_request() -> None:
     assert other.argv == ("/bin/sh", "-c", "true | cat")
 
 
+@pytest.mark.parametrize("word", ["|", "||", ">", ">>", "<", "&&", ";", "&", "2>", "2>&1", ">out.txt"])
+def test_an_operator_in_a_quoted_command_is_refused_without_a_shell(word: str) -> None:
+    with pytest.raises(UsageError) as error:
+        make([], [f"true {word} cat"])
+    assert str(error.value) == f"true {word} cat: `{word}` would be passed as an argument; add --shell, or quote it"
+    assert make([], [f"true {word} cat"], shell=True).commands[0].argv[:2] == ("/bin/sh", "-c")
+
+
+@pytest.mark.parametrize(
+    "text", ["true '|' x", 'true "a | b" ">"', "true \\| x", "true a|b --x=1;2", "true 'a b'\"|\""]
+)
+def test_an_operator_that_is_quoted_or_inside_a_word_is_an_argument(text: str) -> None:
+    assert make([], [text]).commands[0].path.endswith("/true")
+
+
+def test_an_operator_that_the_shell_of_the_user_passed_on_is_an_argument() -> None:
+    assert make(["true", "|", "file"], []).commands[0].argv == ("true", "|", "file")
+
+
+def test_one_word_after_the_dashes_is_the_whole_command_of_a_shell() -> None:
+    (command,) = make(["true | cat"], [], shell=True).commands
+    assert (command.text, command.argv) == ("true | cat", ("/bin/sh", "-c", "true | cat"))
+
+
+def test_a_program_in_the_current_directory_is_suggested_by_its_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "old").write_text("#!/bin/sh\n")
+    (tmp_path / "old").chmod(0o755)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UsageError, match=r"^old: no such program in PATH; did you mean \./old\?$"):
+        make(["old"], [])
+
+
 def test_the_same_command_twice_is_an_a_a_comparison_with_separate_names() -> None:
     assert [each.text for each in make(["true"], ["true", "true"]).commands] == ["true", "true #2", "true #3"]
 
@@ -65,6 +100,7 @@ def test_one_prepare_command_serves_all_and_several_one_each() -> None:
     [
         (["no-such-program"], [], {}, "no such program; for shell built-ins and operators add --shell"),
         (["./no/such"], [], {}, r"\./no/such: no such program$"),
+        (["./no/such | wc -l"], [], {}, r"wc -l: no such program; for shell built-ins and operators add --shell"),
         (["/etc/passwd"], [], {}, "not executable"),
         ([], ["true 'a"], {}, "No closing quotation; quote it as in a shell"),
         ([], [" "], {}, "empty"),

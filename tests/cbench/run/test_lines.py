@@ -37,7 +37,7 @@ def test_calibrated_cycles_come_with_an_interval_a_time_and_a_verdict() -> None:
         " cycles (calibrated), 2",
         " us at 3.1",
         "trials with agreeing chains lie densest",
-        "repeats to +-0.0",
+        "repeats to ±0.0",
     ):
         assert part in found
 
@@ -63,6 +63,12 @@ def test_a_floor_that_repeats_is_the_headline_of_counted_cycles() -> None:
     found = text(result)
     assert "  100 cycles, 100 to 100" in found
     assert "disturbed: interrupt LOC 1" in found
+
+
+def test_context_switches_are_one_cause_whatever_their_number() -> None:
+    causes = ["0 voluntary, 1 involuntary", "0 voluntary, 2 involuntary"]
+    switched = [Trial(150, 7, (TrialCause("context switch", name),)) for name in causes]
+    assert "disturbed: context switch 2" in text(made(CYCLES, [Trial(100, 7)] * 30 + switched))
 
 
 def test_counted_cycles_that_do_not_repeat_have_a_center() -> None:

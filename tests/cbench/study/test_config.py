@@ -93,7 +93,7 @@ WRONG = [
     ("repetitions = 10", 'repetitions = 10\n[reset]\nkind = "service"', "s.toml:4: reset.unit: is missing"),
     ("repetitions = 10", 'repetitions = 10\n[reset]\nkind = "cool-down"', "s.toml:4: reset.celsius: is missing"),
     ("repetitions = 10", "[other]", "s.toml:2: study.repetitions: is missing"),
-    ("[study]", "[other]\n[study]", "s.toml:2: other: unknown; valid here: fleet, study, suite, test, reset"),
+    ("[study]", "[other]\n[study]", "s.toml:2: other: unknown; valid here: study, suite, test, reset, environment"),
     ("repetitions = 10", "repetitions = 10\nrepetitions = 11", "s.toml:4: Cannot overwrite a value"),
     ("repetitions = 10", "repetitions = '10'", "s.toml:3: study.repetitions: '10': must be a whole number"),
     ("repetitions = 10", "repetitions = 10\nseed = 0.5", "s.toml:4: study.seed: 0.5: must be a whole number"),

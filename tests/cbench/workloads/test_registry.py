@@ -13,6 +13,7 @@ from cbench.model import Workload
 from cbench.workloads import registry
 from cbench.workloads.loader import builtin
 from cbench.workloads.selection import check_memory
+from cbench.workloads.user_code import split
 from quiet.errors import UsageError
 from tests import CHECKOUT
 from tests.cbench.running import cbench, measured
@@ -26,6 +27,15 @@ def test_c_exports_the_workloads_that_python_has() -> None:
         name for path in C_FILES for name in re.findall(r"^CB_WORKLOAD\((\w+),", path.read_text(), re.MULTILINE)
     ]
     assert sorted(exported) == sorted(workload.function for workload in registry.WORKLOADS)
+
+
+def test_a_program_that_is_given_as_a_workload_is_measured_after_the_dashes() -> None:
+    with pytest.raises(UsageError, match=r"; to measure a command: cbench run -- true$"):
+        registry.find("true")
+    with pytest.raises(UsageError, match=r"; to measure a command: cbench run -- /bin/true$"):
+        split("/bin/true")
+    with pytest.raises(UsageError, match=r"LIB\.so:FUNCTION$"):
+        registry.find("no-such-program")
 
 
 def test_a_name_that_c_does_not_know_is_reported_in_one_line() -> None:

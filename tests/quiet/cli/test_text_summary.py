@@ -43,6 +43,13 @@ def test_every_knob_at_once_and_many_failures_take_at_most_15_lines(capsys: pyte
         assert "nohz_full=1" in lines[-2]
 
 
+@pytest.mark.parametrize(("isolated", "title"), [("1", "Gains on CPU 1:"), ("1-2", "Gains on CPUs 1-2:")])
+def test_one_cpu_is_named_in_the_singular(isolated: str, title: str, capsys: pytest.CaptureFixture[str]) -> None:
+    cpus = CpuPartition(parse(isolated), parse("0"), parse(""), "named")
+    text_summary.receipt(Receipt("mine", cpus, (change("ksm"),), (), (), ()))
+    assert title in capsys.readouterr().out.splitlines()
+
+
 def test_only_what_the_changes_of_this_host_affect_is_noticed(capsys: pytest.CaptureFixture[str]) -> None:
     text_summary.receipt(Receipt("mine", CPUS, (change("ksm"),), (), (), ()))
     out = capsys.readouterr().out

@@ -41,6 +41,12 @@ def test_the_share_is_that_of_the_length_beside_it() -> None:
     assert "1.23 s of 12.3 s (10 %)" in command_report.summary(report(cause("IRQ 30 eth0", 3, 1.23e9)))
 
 
+def test_the_share_of_a_command_on_several_cpus_is_that_of_its_cpu_time() -> None:
+    used = replace(USAGE, wall_s=2.0, cpu_s=4.0)
+    text = command_report.summary(command_report.make(used, seen(cause("IRQ 30 eth0", 3, 1e9))))
+    assert text.startswith("interrupted 3 times, 1.00 s of 4.00 s of CPU time (25 %); ")
+
+
 def test_a_quiet_run_is_reported_as_quiet() -> None:
     assert command_report.summary(report()).startswith("not interrupted in 12.3 s; ")
 

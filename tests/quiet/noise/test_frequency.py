@@ -5,7 +5,10 @@ from __future__ import annotations
 import os
 import time
 
+import pytest
+
 from quiet.host.host import Host
+from quiet.noise import clock, frequency
 from quiet.noise.frequency import FrequencyCounter
 
 
@@ -22,6 +25,22 @@ def test_the_frequency_of_a_busy_cpu_is_plausible_or_unknown() -> None:
     if measured.mean_hz is not None and measured.min_hz is not None and measured.max_hz is not None:
         assert 1e8 < measured.min_hz <= measured.mean_hz * 1.0001
         assert measured.mean_hz <= measured.max_hz * 1.0001 < 1e10
+
+
+@pytest.mark.parametrize(("user", "why"), [(0, "here"), (1000, "read it (kernel.perf_event_paranoid)")])
+def test_a_missing_counter_is_not_blamed_on_permissions_for_root(
+    user: int, why: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def absent(*_: object, **__: object) -> None:
+        raise OSError
+
+    monkeypatch.setattr(os, "geteuid", lambda: user)
+    monkeypatch.setattr(clock, "name", lambda: "tsc")
+    monkeypatch.setattr(frequency, "PerfCounter", absent)
+    counter = FrequencyCounter(Host(), frozenset({0}))
+    counter.start()
+    assert counter.result().source.startswith("no cycle counter here")
+    assert counter.result().source.endswith(why)
 
 
 def test_a_counter_that_never_started_to_count_gives_nothing() -> None:

@@ -40,7 +40,9 @@ def forked(work: Callable[[], None]) -> Iterator[int]:
         os.waitpid(pid, 0)
 
 
-def observed(work: Callable[[], None], cpus: frozenset[int] | None = None) -> Interruptions:
+def observed(
+    work: Callable[[], None], cpus: frozenset[int] | None = None, rest: Callable[[], None] = lambda: time.sleep(0.02)
+) -> Interruptions:
     begin, go = os.pipe()
 
     def after_start() -> None:
@@ -52,7 +54,7 @@ def observed(work: Callable[[], None], cpus: frozenset[int] | None = None) -> In
         observer.start()
         os.write(go, b"g")
         while os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
-            time.sleep(0.02)
+            rest()
             observer.tick()
         result = observer.finish()
     os.close(begin)
@@ -66,6 +68,24 @@ def test_a_busy_command_is_observed_on_its_cpu_by_counts() -> None:
     assert result.cpus_used == (CPU,)
     assert result.count == sum(cause.count for cause in result.causes)
     assert "not requested" in result.limits[0]
+
+
+def test_the_observer_is_named_as_such_and_has_no_knob() -> None:
+    mine = os.sched_getaffinity(0)
+
+    def busy() -> None:
+        end = time.monotonic() + 0.02
+        while time.monotonic() < end:
+            pass
+
+    os.sched_setaffinity(0, {CPU})
+    try:
+        result = observed(lambda: spin(0.1), rest=busy)
+    finally:
+        os.sched_setaffinity(0, mine)
+    (own,) = (cause for cause in result.causes if cause.cause == f"quiet itself ({os.getpid()})")
+    assert own.knob is None
+    assert own.remedy.startswith("the observation; ")
 
 
 @pytest.mark.slow

@@ -11,6 +11,7 @@ from quiet.noise import report, table
 from quiet.noise.attribute import HOST, HYPERVISOR, STALL, UNKNOWN, Cause
 from quiet.noise.budgets import NONE, Budgets
 from quiet.noise.call_nesting import HRTIMER, IRQ, THREAD
+from quiet.noise.command_tasks import TaskTimes
 from quiet.noise.counters import Count
 from quiet.noise.frequency import Frequency
 from quiet.noise.measure import NoiseMeasurement
@@ -119,6 +120,12 @@ def test_of_many_causes_the_costliest_are_shown_and_the_rest_counted() -> None:
     assert f"{table.FEW + 4} device" in text
     assert not re.search(r"\b4 device", text)
     assert "5 more" in text
+
+
+def test_a_task_that_ran_once_is_named_in_the_singular() -> None:
+    on = on_cpu([(TICK, 1_500)])
+    on.tasks = [TaskTimes(7, "python", 1, 1000, 0, 1), TaskTimes(8, "make", 1, 1000, 0, 2)]
+    assert "tasks that ran here: python (7) 1 time, 1.00 us; make (8) 2 times, 1.00 us" in said(measured({1: on}))
 
 
 def test_a_tasks_name_is_not_interpreted_as_markup() -> None:

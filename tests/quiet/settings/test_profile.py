@@ -120,7 +120,8 @@ def test_a_wrong_profile_is_refused_with_its_file_and_key(tmp_path: Path, conten
 def test_a_missing_profile_is_refused_with_the_existing_ones() -> None:
     with pytest.raises(
         UsageError,
-        match=r"profile bnech: no such profile; bundled profiles: as-is, bench, strict; did you mean bench\?; or give",
+        match=r"profile bnech: no such profile; bundled profiles: as-is, bench, strict; or give the path of a "
+        r".toml file; did you mean bench\?$",
     ):
         profile.load("bnech")
     with pytest.raises(UsageError, match=r"profile \./none\.toml: no such file"):

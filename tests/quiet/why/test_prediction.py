@@ -41,6 +41,11 @@ def test_a_cause_whose_knob_changes_something_is_predicted_to_be_gone() -> None:
     assert (found.count, found.gone, found.causes) == (10, 20, ("host",))
 
 
+def test_the_observer_itself_is_neither_gone_nor_stays() -> None:
+    found = prediction("cpuset").of(seen(row("quiet itself (7)"), row("task a (1)", knob="cpuset")))
+    assert (found.count, found.gone, found.causes) == (0, 10, ())
+
+
 def test_a_cause_whose_knob_the_plan_skips_stays_and_the_reason_is_known() -> None:
     skips = (Skipped("mce.interval", "file:/x", "no machine checks"),)
     found = prediction("cpuset", skips=skips)

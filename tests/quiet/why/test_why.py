@@ -17,6 +17,7 @@ from typing import NamedTuple
 import pytest
 
 from quiet.cli import start
+from quiet.why.run_command import Command
 from tests.quiet.noise.test_measure_and_judge import UNPRIVILEGED
 
 KEYS = {"command", "exit_code", "wall_s", "cpu_s", "cpus_used", "migrations", "interrupted", "causes", "frequency"}
@@ -73,6 +74,19 @@ def test_the_way_of_the_child_to_its_start_is_not_the_commands() -> None:
     assert done.stdout.split() == ["S"] * 20
 
 
+def test_the_work_of_the_fork_is_not_the_commands() -> None:
+    child = os.posix_spawn("/bin/true", ["true"], os.environ)
+    alone = os.wait4(child, 0)[2]
+    with Command(["/bin/true"]) as running:
+        running.go()
+        running.wait(3600, lambda: None)
+        usage = running.usage()
+    assert usage.minor_faults < alone.ru_minflt + 100
+    assert usage.voluntary_switches <= alone.ru_nvcsw + 3
+    assert 0 < usage.cpu_s < 0.1
+    assert usage.wall_s > 0
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("code", [0, 7])
 def test_the_exit_code_is_the_commands(code: int) -> None:
@@ -110,6 +124,12 @@ def test_an_unknown_command_is_reported_in_one_line_and_nothing_is_run() -> None
     done = why("--", "no-such-command-here")
     assert done.returncode == 2
     assert done.stderr == "quiet: error: no-such-command-here: no such command, or not executable\n"
+
+
+def test_shell_syntax_in_a_command_of_one_word_is_explained() -> None:
+    done = why("--", "./old | wc -l")
+    assert done.returncode == 2
+    assert done.stderr.endswith("not executable; for shell syntax: quiet why -- sh -c 'COMMAND'\n")
 
 
 @pytest.mark.slow
@@ -154,7 +174,8 @@ def test_the_sums_are_those_of_the_causes(report: dict[str, object]) -> None:
     assert report["interrupted"]["count"] == sum(cause["count"] for cause in causes)  # type: ignore[index]
     remaining = report["remaining"]
     if remaining is not None:  # a host with one CPU has none to isolate
-        assert remaining["count"] + remaining["gone"] == report["interrupted"]["count"]  # type: ignore[index]
+        own = sum(cause["count"] for cause in causes if cause["cause"].startswith("quiet itself"))
+        assert remaining["count"] + remaining["gone"] + own == report["interrupted"]["count"]  # type: ignore[index]
 
 
 @pytest.mark.slow

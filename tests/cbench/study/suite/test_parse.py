@@ -17,7 +17,7 @@ WRONG = [
         "",
         "suite.discover: is missing: write a list of words, or set preset to one of pytest-benchmark",
     ),
-    ({"program": "[]"}, "", "suite.program: is missing: the words that start the harness"),
+    ({"program": "[]"}, "", "suite.program: is missing: write the words that start the harness"),
     ({"run": '["x"]'}, "", "suite.run: selects no tests: one of its words must contain {tests} or {order} or {filter}"),
     ({"run": '["x={tests}"]'}, "", "suite.run: {tests} must be a separate word: it expands to several"),
     ({"isolated": '"some"'}, "", "suite.isolated: 'some': must be one of both"),
