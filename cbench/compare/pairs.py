@@ -56,12 +56,16 @@ class FilePair:
 
 
 def load(text: str) -> tuple[tuple[TestSample, ...], bool]:
-    """The tests of FILE or FILE:TEST, and whether TEST was given. Raises UsageError if the file cannot be read."""
+    """The tests of FILE or FILE:TEST, and whether TEST was given. TEST may be the end of one name, after a colon or a
+    slash. Raises UsageError if the file cannot be read."""
     path, selection = file_of(text)
     samples = registry.read_with_failed(path)
     if selection is None:
         return samples, False
     chosen = tuple(each for each in samples if selection in (each.name, each.test, each.workload))
+    if not chosen:
+        ends = [each for each in samples if each.name.endswith((f":{selection}", f"/{selection}"))]
+        chosen = tuple(ends) if len(ends) == 1 else ()
     if not chosen:
         names = _some([repr(each.name) for each in samples], 8)
         raise UsageError(f"{path}: no test {selection!r}; the file has {names}")

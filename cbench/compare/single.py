@@ -185,7 +185,8 @@ def _clean(sample: TestSample, which: str) -> TestSample:
     kept = tuple(values for values in sample.clean if values)
     if not kept:
         raise UsageError(f"{sample.name}: no undisturbed trial in {which}: omit --clean-only")
-    return replace(sample, processes=kept, clean=kept, interruptions={})
+    gone = {} if kept != sample.processes else sample.interruptions  # counts of whole tests mark no trial
+    return replace(sample, processes=kept, clean=kept, interruptions=gone)
 
 
 def _side(sample: TestSample, headline: Number, spread: Number | None) -> ComparedSide:

@@ -72,8 +72,12 @@ def interrupted(counts: Mapping[str, int]) -> str:
     waited, stolen = found.pop(WAITED_NS, 0), found.pop(STOLEN_MS, 0)
     parts = [f"{name.replace('_', ' ')} {count:,}" for name, count in found.most_common(MOST_CAUSES)]
     parts += [f"{len(found) - MOST_CAUSES:,} more"] if len(found) > MOST_CAUSES else []
-    parts += [f"waited for a CPU for {amount(waited / 1e6)} ms"] if waited else []
+    parts += [f"waited for a CPU for {_span(waited)}"] if waited else []
     return ", ".join(parts + ([f"{stolen:,} ms stolen by the host"] if stolen else []))
+
+
+def _span(ns: int) -> str:
+    return f"{ns / 1e9:.3g} s" if ns >= 1e9 else f"{ns / 1e6:.3g} ms"
 
 
 def verdict(

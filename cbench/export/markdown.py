@@ -29,7 +29,7 @@ def _row(sample: TestSample) -> tuple[str, ...]:
 
 
 def _number(value: Number) -> str:
-    return f"{value:,}" if isinstance(value, int) else f"{value:.6g}"
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.6g}"
 
 
 def _cell(text: str) -> str:

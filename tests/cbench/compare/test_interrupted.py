@@ -37,6 +37,7 @@ def test_counts_of_the_pytest_plugin_are_shown_for_each_side(tmp_path: Path) -> 
         "50 ms stolen by the host"
     )
     assert result.interrupted == (line,)
+    assert compare(old, new, clean_only=True).interrupted == (line,)  # counts of whole tests mark no trial
     assert line.replace("OLD", "A") in cbench("compare", str(old), str(new)).stdout
     assert f"I{line[1:]}" in summary(result).splitlines()
     (row,) = json.loads(json.dumps(to_json(result)))["comparisons"]
@@ -69,3 +70,4 @@ def test_only_the_most_frequent_causes_are_named() -> None:
         "e 5, d 4, c 3, b 2, 1 more, 7 ms stolen by the host"
     )
     assert interrupted({}) == ""
+    assert interrupted({"waited_ns": 6_059_500_000}) == "waited for a CPU for 6.06 s"

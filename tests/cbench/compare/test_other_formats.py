@@ -23,7 +23,7 @@ from cbench.store.store import Store
 from quiet import UsageError
 from tests.cbench.compare.comparing import fails
 from tests.cbench.formats.test_fixtures import DATA, FIXTURES
-from tests.cbench.store.storing import HOST, facts, noisy, stored, trials
+from tests.cbench.store.storing import HOST, TICKS, facts, noisy, stored, trials
 
 TREATMENTS = ("a store of cbench", "OrderSage CSV", "a CSV or Parquet file with a column `value`")
 WITHOUT_ORDERS = [file for file, kind, *_ in FIXTURES if kind not in TREATMENTS]
@@ -98,6 +98,18 @@ def test_the_table_of_a_suite_names_the_option_of_the_program(capsys: pytest.Cap
 def test_a_store_keeps_its_own_advice(tmp_path: Path) -> None:
     store = stored(tmp_path / "a.db", noisy(1e6, 1, 9, seed=1))
     assert "(cbench run --processes 4)" in compare(store, store).comparisons[0].verdict
+
+
+def test_a_test_is_selected_by_the_end_of_its_name_if_only_one_has_it(tmp_path: Path) -> None:
+    path = tmp_path / "a.db"
+    with Store.create(path, HOST, []) as store:
+        for name in ("tests/test_b.py::test_sum", "tests/test_b.py::test_sort", "tests/test_c.py::test_sort"):
+            series = store.begin({**facts(0, counter=TICKS), "workload": name, "params": {}})
+            store.add(series, trials([1000, 1001, 1002]))
+            store.finish(series, {})
+    (test,) = compare(f"{path}:test_sum", f"{path}:test_sum").comparisons
+    assert test.test == "tests/test_b.py::test_sum"
+    fails(f"{path}:test_sort", path, "no test 'test_sort'; the file has ")
 
 
 @pytest.mark.parametrize(
