@@ -287,7 +287,7 @@ def _legend(result: OrderResult) -> list[str]:
     if any(_any_p(list(tests), effect) for effect in WITHIN):
         lines.append(
             f"p position, p predecessor: tests within the {random} runs; only the direct predecessor counts. p drift: "
-            "test over all runs in time."
+            "test of all runs for a correlation with time."
         )
     if result.hosts:
         lines.append(

@@ -36,7 +36,7 @@ def cycles(times: ChainTimes, calibration: Calibration) -> float:
 
 
 def wide_ratio(times: ChainTimes) -> float:
-    """The larger ratio of the wide to the narrow chain's time, before or after the trial."""
+    """The larger of two ratios of the wide chain's time to the narrow chain's: before and after the trial."""
     return max(times.wide_before / times.before, times.wide_after / times.after)
 
 

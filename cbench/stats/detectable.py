@@ -86,8 +86,8 @@ def simulated(processes: int) -> tuple[int, float]:
 
 
 def spread_of(headlines: Sequence[float]) -> list[float]:
-    """The headlines' logarithms, centered at 0 and scaled to the estimated spread of all processes, because few values
-    have too small a spread.
+    """The headlines' logarithms, centered at 0 and scaled up by sqrt(n / (n - 1)), because a small sample
+    underestimates the spread of all processes.
     """
     if len(headlines) < 2 or min(headlines) <= 0:
         raise ValueError("at least two headlines above 0 are needed")

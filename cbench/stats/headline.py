@@ -214,8 +214,8 @@ def why_not(processes: Sequence[Sequence[Trial]], calibration: Calibration) -> s
 
 
 def shares(processes: Sequence[Sequence[Trial]]) -> tuple[float, float, float]:
-    """The share of trials on a shared core, the share of trials whose chains disagree, and the share of the other
-    trials in which another task ran.
+    """The shares of all trials: those on a shared core, those whose chains disagree, and those of neither kind in which
+    another task ran.
     """
     causes = [{cause.kind for cause in trial.causes} for trials in processes for trial in trials]
     shared, disagree = (sum(mark in kinds for kinds in causes) for mark in (SHARED, DISAGREE))

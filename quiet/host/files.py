@@ -75,4 +75,4 @@ class Files(Reader):
 
     def _only_live(self) -> None:
         if not self.live:
-            raise OSError(errno.EOPNOTSUPP, "processes cannot be changed in a recorded machine (--root)")
+            raise OSError(errno.EOPNOTSUPP, "processes cannot be changed in a recorded tree (--root)")

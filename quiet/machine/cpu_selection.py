@@ -24,7 +24,7 @@ class CpuPartition(NamedTuple):
 
     @property
     def away(self) -> CpuSet:
-        """The CPUs that nothing else may use: isolated or offline."""
+        """The CPUs that are unavailable to all but the measured work: isolated or offline."""
         return self.isolated | self.offline
 
 

@@ -57,7 +57,7 @@ def _get(reader: Reader, name: str) -> str | None:
 
 def _put_many(host: Host, items: Sequence[tuple[str, str]]) -> None:
     if not host.live:
-        raise OSError(errno.EOPNOTSUPP, "systemd units cannot be changed in a recorded machine (--root)")
+        raise OSError(errno.EOPNOTSUPP, "systemd units cannot be changed in a recorded tree (--root)")
     unit = items[0][0].partition("/")[0]
     if (unit, NO_UNIT) in items:  # the cgroup belongs to other programs and stays unchanged
         if host.exists(_file(unit)):

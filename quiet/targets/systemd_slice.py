@@ -57,7 +57,7 @@ def _same(cpus: str, other: str) -> bool:
 
 def _put_many(host: Host, items: Sequence[tuple[str, str]]) -> None:
     if not host.live:
-        raise OSError(errno.EOPNOTSUPP, "systemd units cannot be changed in a recorded machine (--root)")
+        raise OSError(errno.EOPNOTSUPP, "systemd units cannot be changed in a recorded tree (--root)")
     for name, value in items:
         if value.endswith(BY):
             _add(host, name, value.removesuffix(BY))

@@ -20,7 +20,7 @@ from quiet.targets.target_type import TargetType
 def _put_many(host: Host, items: Sequence[tuple[str, str]]) -> None:
     """Write several units with one reload, one stop and one start, because each call of systemctl is expensive."""
     if not host.live:
-        raise OSError(errno.EOPNOTSUPP, "services cannot be changed in a recorded machine (--root)")
+        raise OSError(errno.EOPNOTSUPP, "services cannot be changed in a recorded tree (--root)")
     now = {name: (systemd.state(host, name) or "").split() for name, _ in items}
     wanted = {name: value.split() for name, value in items}
     stop = [name for name in now if "active" in now[name] and "active" not in wanted[name]]
