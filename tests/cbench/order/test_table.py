@@ -66,7 +66,7 @@ def test_the_verdict_comes_first_and_the_words_of_the_table_are_explained(termin
     text = "\n".join(found)
     assert "● significant in this column alone: p < 0.0167 (Bonferroni over the column)" in text
     assert "case 1: the intervals do not overlap; 2: they overlap, and each median is inside the other interval" in text
-    assert "tests within the random runs; only the direct predecessor counts. p drift: test over all runs" in text
+    assert "tests within the random runs; only the direct predecessor counts. p drift: test of all runs" in text
 
 
 def test_columns_without_data_are_omitted(terminal: Any) -> None:
