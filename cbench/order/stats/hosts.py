@@ -179,7 +179,7 @@ def _effect(fixed: Values, random: Values, matched: tuple[Values, Values] | None
 
 
 def _level(value: Values, random: Flags) -> float:
-    """The mean of the two orders' medians, so that unequal numbers of values do not shift it; NaN if there is no value."""
+    """The mean of the two orders' medians, so that unequal numbers of values do not shift it; NaN without values."""
     known = ~np.isnan(value)
     medians = [float(np.median(value[each])) for each in (known & ~random, known & random) if each.any()]
     return float(np.mean(medians)) if medians else float("nan")
