@@ -340,8 +340,6 @@ def _answered(node: NodeState, found: ansible.Answer) -> NodeState:
     if found.status is None:
         gone = UNREACHABLE if node.state != state.NEW else state.NEW
         return replace(node, state=gone, message=found.why or node.message, left_s=None)
-    if node.state == UNREACHABLE and node.trials is None:  # its study never began
-        return replace(node, state=state.NEW, message="", seen_ns=time.time_ns())
     answer = found.status
     try:
         (job,) = json.loads(answer[answer.index("{") :])["jobs"]
@@ -350,6 +348,8 @@ def _answered(node: NodeState, found: ansible.Answer) -> NodeState:
         if seen.trials_done > node.trials_done:
             seen = replace(seen, attempts=0)
     except (ValueError, LookupError, TypeError):
+        if node.state == UNREACHABLE and node.trials is None and not node.trials_done:  # its study never began
+            return replace(node, state=state.NEW, message="", seen_ns=time.time_ns())
         lost = node.state not in (state.NEW, FAILED)  # the node answers but does not know the study
         seen = replace(node, state=STOPPED if lost else node.state, message=answer.strip()[-200:])
     if seen.state == STOPPED and _given_up(seen):

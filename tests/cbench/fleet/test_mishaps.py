@@ -166,6 +166,9 @@ def test_the_state_of_a_node_has_the_latest_reason_and_loses_it_when_it_no_longe
     assert (denied.message, denied.left_s) == ("Permission denied (publickey).", None)
     back = run._answered(denied, ansible.Answer("bash: line 1: .../venv/bin/cbench: No such file or directory"))
     assert (back.state, back.message) == (state.NEW, "")  # its study never began
+    job = {"state": RUNNING, "trials_done": 0, "trials": None, "trials_failed": 0}
+    status = json.dumps({"jobs": [{**job, "left_s": None, "noise": None, "message": ""}]})
+    assert run._answered(denied, ansible.Answer(status)).state == RUNNING  # of a run whose trials are not known
     for before, after in (
         ("x; not released: y", "x"),
         ("not released: y", ""),
