@@ -77,7 +77,8 @@ def interrupted(counts: Mapping[str, int]) -> str:
 
 
 def _span(ns: int) -> str:
-    return f"{ns / 1e9:.3g} s" if ns >= 1e9 else f"{ns / 1e6:.3g} ms"
+    value, unit = (ns / 1e9, "s") if ns >= 999_500_000 else (ns / 1e6, "ms")
+    return f"{value:.3g} {unit}" if value < 999.5 else f"{value:,.0f} {unit}"
 
 
 def verdict(
@@ -206,7 +207,7 @@ def notes(a: TestSample, b: TestSample, comparison: Comparison, first: str | Non
         other = "B" if first == "A" else "A"
         lines.append(
             f"{first} was measured before {other}: a change on the host in between looks like a difference; "
-            "alternate between them, one process at a time (`cbench run --output` and `pytest --cbench-store` add to "
-            "their file)"
+            "alternate between them, one process at a time (`cbench run --output` and `pytest --cbench-store=FILE` add "
+            "to their file)"
         )
     return lines

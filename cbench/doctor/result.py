@@ -71,7 +71,7 @@ class OneAfterTheOther:
 
     @property
     def drifts(self) -> bool:
-        """Whether twice the share that chance explains, in at least two comparisons, reported a difference."""
+        """Whether at least two comparisons, and more than twice the share that chance explains, report a difference."""
         return self.called >= 2 and self.called > 2 * ALPHA * self.of
 
 

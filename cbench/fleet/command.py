@@ -116,7 +116,8 @@ def fetch_command(study: Known = None, *, output: Folder, inventory: Inventory =
 
     _check(output, inventory, study)
     result = _with(output, lambda each: (each.look(), each.fetch())[1], as_json)
-    if left := [name for name, node in result.nodes.items() if node.fetches_failed or node.state == UNREACHABLE]:
+    incomplete = [(name, node) for name, node in result.nodes.items() if not node.complete]
+    if left := [name for name, node in incomplete if node.fetches_failed or node.state == UNREACHABLE]:
         tell(f"not fetched: {', '.join(left)}")
         raise typer.Exit(1)
 

@@ -72,8 +72,8 @@ class Fleet:
             again = (
                 f"resume with: cbench fleet resume -o {self._folder}; stop with: cbench fleet release -o {self._folder}"
             )
-            measure = any(node.state == RUNNING for node in self._state.nodes.values())
-            nodes = "the nodes continue to measure" if measure else "no node measures"
+            measure = any(node.state in (RUNNING, UNREACHABLE) for node in self._state.nodes.values())
+            nodes = "nodes that have started continue to measure" if measure else "no node is known to measure"
             raise StoppedError(f"interrupted; {nodes}; {again}") from None
         self.release()
         return self._state

@@ -113,7 +113,7 @@ def _runs(result: OrderResult) -> str:
     said = ", ".join(f"{shortened(name, LONGEST_NAME)} {'unknown' if n is None else f'{n:,}'}" for name, n in shown)
     more = f" and {len(needed) - len(shown):,} more (all in --json)" if len(needed) > len(shown) else ""
     if not result.compares:
-        return "--delta: no number of runs: it is for a difference between two orders, and no test was compared"
+        return "--delta: not applicable: the number of runs is for a comparison of two orders, and no test was compared"
     return f"{result.counted_runs} to detect a shift of all values by {result.power.delta_pct:g} %: {said}{more}"
 
 
@@ -243,7 +243,8 @@ def _levels(result: OrderResult) -> str:
         counts = {" and ".join(pair): sum(counts.pop(name) for name in pair), **counts}
     levels = {name: f"{result.alpha / many:.3g}" for name, many in counts.items()}
     if len(set(levels.values())) <= 1:
-        return f"p < {next(iter(levels.values()), f'{result.alpha:g}')} (Bonferroni over the column)"
+        over = "both columns together" if together else "the column"
+        return f"p < {next(iter(levels.values()), f'{result.alpha:g}')} (Bonferroni over {over})"
     over = "the column, or over both columns together" if together else "the column"
     return f"{', '.join(f'{name} < {level}' for name, level in levels.items())} (Bonferroni over {over})"
 

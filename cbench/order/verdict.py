@@ -157,7 +157,11 @@ def influenced(effect: AfterMedians, is_time: bool, right: str) -> str:
         return f"{effect.test} {where}"
     more, less = ("slower", "faster") if is_time else ("higher", "lower")
     times = effect.median / effect.median_others
-    return f"{effect.test} is {max(times, 1 / times):.3g} times {more if times > 1 else less} {where}"
+    factor = max(times, 1 / times)
+    if factor == 1:
+        return f"{effect.test} differs {where} (the same median)"
+    size = f"{factor:.3g} times" if factor >= 1.1 else f"{100 * abs(times - 1):.2g} %"
+    return f"{effect.test} is {size} {more if times > 1 else less} {where}"
 
 
 def _described(result: OrderResult) -> list[str]:

@@ -35,7 +35,8 @@ class OwnInterruptions:
         """The interruptions as text, "" if there are none."""
         parts = [f"preempted {_times(self.preempted)}"] if self.preempted else []
         if self.waited_ns and self.waited_ns >= 1000:
-            parts.append(f"waited for a CPU for {self.waited_ns / 1e6:,.4g} ms")
+            ms = self.waited_ns / 1e6
+            parts.append(f"waited for a CPU for {f'{ms:.4g}' if ms < 999.95 else f'{ms:,.0f}'} ms")
         if self.stolen_ms:
             parts.append(f"the hypervisor stole {self.stolen_ms} ms from its CPUs")
         if self.major_faults:

@@ -40,7 +40,9 @@ def pytest_configure(config: pytest.Config) -> None:
         raise pytest.UsageError(f"{OPTION}: needs pytest-benchmark (pip install pytest-benchmark)")
     file = (config.invocation_params.dir / path).resolve()
     if OPTION in config.invocation_params.args and not file.is_relative_to(config.invocation_params.dir.resolve()):
-        raise pytest.UsageError(f"write {OPTION}={path}: pytest takes a separate word for the path of a test")
+        raise pytest.UsageError(
+            f"write {OPTION}={path}, because pytest interprets a separate word as the path of a test"
+        )
     if hasattr(config, "workerinput") or getattr(config.option, "numprocesses", None):
         raise pytest.UsageError(f"{OPTION}: benchmarks that run in parallel disturb each other; omit -n")
     config.pluginmanager.register(BenchmarkKeeper(Path(path)), "cbench-keeper")

@@ -34,9 +34,7 @@ def find(name: str) -> Workload:
             return workload
     known = ", ".join(workload.name for workload in WORKLOADS)
     close = did_you_mean(name, (workload.name for workload in WORKLOADS))
-    raise UsageError(
-        f"unknown workload {name!r}: use {known}, FILE.c:FUNCTION or LIB.so:FUNCTION{close}{as_command(name)}"
-    )
+    raise UsageError(f"unknown workload {name!r}: use {known}, FILE.c:FUNCTION or LIB.so:FUNCTION{close}")
 
 
 def as_command(word: str) -> str:

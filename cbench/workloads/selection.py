@@ -35,7 +35,12 @@ def select(
     texts: Iterable[str], settings: Params, quick: bool, cache: Path, tell: Callable[[str], None]
 ) -> tuple[Sequence[Workload], Sequence[Params]]:
     """The workloads, and the parameters of each. Raises UsageError for an unknown workload or parameter."""
-    chosen = find(texts, cache, tell)
+    names = list(texts)
+    try:
+        chosen = find(names, cache, tell)
+    except UsageError as error:  # a program that stands where a workload is expected
+        hints = [] if any(":" in name for name in names) else list(filter(None, map(registry.as_command, names)))
+        raise UsageError(f"{error}{hints[0] if hints else ''}") from None
     registry.check_settings(chosen, settings)
     params = [registry.parameters(workload, settings, quick) for workload in chosen]
     for workload, values in zip(chosen, params, strict=True):

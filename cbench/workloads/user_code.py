@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from cbench.model import Workload
-from cbench.workloads.registry import USER_PARAMETERS, as_command
+from cbench.workloads.registry import USER_PARAMETERS
 from quiet import UsageError
 
 FLAGS = ("-O2", "-g", "-Wall", "-shared", "-fPIC")
@@ -26,9 +26,7 @@ def split(text: str) -> tuple[Path, str]:
     """The file and the name of the function. Raises UsageError for an invalid text."""
     file, _, function = text.rpartition(":")
     if not file or not re.fullmatch(r"[A-Za-z_]\w*", function, re.ASCII):
-        raise UsageError(
-            f"{text!r}: write it as FILE.c:FUNCTION or LIB.so:FUNCTION, with a function `{PROTOTYPE}`{as_command(text)}"
-        )
+        raise UsageError(f"{text!r}: write it as FILE.c:FUNCTION or LIB.so:FUNCTION, with a function `{PROTOTYPE}`")
     path = Path(file)
     if path.suffix not in (".c", ".so"):
         raise UsageError(f"{file}: neither a C file (.c) nor a shared library (.so)")

@@ -127,7 +127,10 @@ def test_with_one_kind_of_runs_the_tables_and_the_legend_compare_nothing(tmp_pat
         "drift",
     ]
     assert not any(word in lines for word in ("ε²", "Hodges", "0 + 18", "runs of each order"))
-    assert "--delta: no number of runs: it is for a difference between two orders, and no test was compared" in lines
+    assert (
+        "--delta: not applicable: the number of runs is for a comparison of two orders, and no test was compared"
+        in lines
+    )
     both, _ = said("analyze", stored(tmp_path / "t.db", '"both"'), "--delta", "5")
     assert "pairs of an isolated and an in-process run to detect a shift of all values by 5 %: a.py" in both
 

@@ -1,4 +1,4 @@
-"""`pytest --cbench-store FILE`, in a pytest of its own."""
+"""`pytest --cbench-store=FILE`, in a pytest of its own."""
 
 from __future__ import annotations
 
@@ -98,4 +98,4 @@ def test_a_file_beside_the_checkout_keeps_the_names_of_the_tests(tmp_path: Path)
     with Store.open(tmp_path / "kept.db") as store:
         assert {each.workload for each in store.series()} == {"test_suite.py::test_a_sum"}
     refused = run(tmp_path / "new", "--cbench-store", "../kept.db", rootdir=False)
-    assert "write --cbench-store=../kept.db: " in refused.stderr
+    assert "write --cbench-store=../kept.db, " in refused.stderr

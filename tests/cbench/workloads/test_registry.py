@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 
 import psutil
 import pytest
@@ -12,8 +13,7 @@ from cbench._cbench import ffi, lib
 from cbench.model import Workload
 from cbench.workloads import registry
 from cbench.workloads.loader import builtin
-from cbench.workloads.selection import check_memory
-from cbench.workloads.user_code import split
+from cbench.workloads.selection import check_memory, select
 from quiet.errors import UsageError
 from tests import CHECKOUT
 from tests.cbench.running import cbench, measured
@@ -29,13 +29,12 @@ def test_c_exports_the_workloads_that_python_has() -> None:
     assert sorted(exported) == sorted(workload.function for workload in registry.WORKLOADS)
 
 
-def test_a_program_that_is_given_as_a_workload_is_measured_after_the_dashes() -> None:
-    with pytest.raises(UsageError, match=r"; to measure a command: cbench run -- true$"):
-        registry.find("true")
-    with pytest.raises(UsageError, match=r"; to measure a command: cbench run -- /bin/true$"):
-        split("/bin/true")
+def test_a_program_that_is_given_as_a_workload_is_measured_after_the_dashes(tmp_path: Path) -> None:
+    for name in ("true", "/bin/true"):
+        with pytest.raises(UsageError, match=rf"; to measure a command: cbench run -- {name}$"):
+            select([name], {}, True, tmp_path, print)
     with pytest.raises(UsageError, match=r"LIB\.so:FUNCTION$"):
-        registry.find("no-such-program")
+        select(["no-such-program"], {}, True, tmp_path, print)
 
 
 def test_a_name_that_c_does_not_know_is_reported_in_one_line() -> None:
