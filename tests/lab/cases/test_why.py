@@ -92,7 +92,7 @@ def test_interruptions_that_a_command_causes_itself_are_named(machine: Machine) 
     planted, seen = report(machine)["shared"]["planted"], report(machine)["shared"]["report"]
     barrier = "IPI: membarrier.*" if machine.series != "6.1" else "IPI: function call.*"
     assert 50 <= count(seen, "IPI: TLB shootdown.*") <= planted["shootdowns"]
-    assert count(seen, barrier) >= 0.9 * 50  # none is sent to a CPU on which another task runs at that moment
+    assert count(seen, barrier) >= 50
 
 
 @pytest.mark.long
