@@ -127,8 +127,8 @@ def test_memory_barriers_are_found_where_the_kernel_names_functions(machine: Mac
     for each in rounds(machine):
         planted = each["shared"]["planted"]["barriers"]
         most = planted + (0 if machine.series != "6.1" else 10)
-        # The kernel sends none to a CPU on which another task runs at that moment.
-        assert 0.9 * planted <= count(each["shared"], name) <= most
+        assert planted == 50
+        assert planted <= count(each["shared"], name) <= most
 
 
 def test_a_stopped_host_is_attributed_to_the_host(machine: Machine) -> None:

@@ -92,7 +92,7 @@ def one_round() -> Report:
         return done
 
     def shared() -> Report:
-        done: Report = {"shootdowns": plant.shootdowns(50), "barriers": plant.barriers(50)}
+        done: Report = {"shootdowns": plant.shootdowns(50), "barriers": plant.barriers(CPU, 50)}
         print(STOP_ME, flush=True)
         stopped()
         return done

@@ -190,10 +190,16 @@ def shootdowns(count: int) -> int:
     return count
 
 
-def barriers(count: int) -> int:
-    """Memory barriers for all threads of this process."""
+def barriers(cpu: int, count: int) -> int:
+    """Memory barriers for all threads of this process, until so many of them have interrupted the CPU.
+
+    The kernel sends none to a CPU on which another task runs at that moment.
+    """
     check(LIBC.syscall(SYS_MEMBARRIER, REGISTER_PRIVATE_EXPEDITED, 0, 0))
-    for _ in range(count):
+    felt, limit = 0, time.monotonic() + PATIENCE_S
+    while felt < count and time.monotonic() < limit:
+        before = counted(cpu, "CAL", "interrupts")
         check(LIBC.syscall(SYS_MEMBARRIER, PRIVATE_EXPEDITED, 0, 0))
+        felt += counted(cpu, "CAL", "interrupts") > before
         time.sleep(0.01)
-    return count
+    return felt

@@ -101,7 +101,7 @@ def within() -> None:
     thread.start()
     time.sleep(1)
     plant.shootdowns(50)
-    plant.barriers(50)
+    plant.barriers(CPU, 50)
     print(STOP_ME, flush=True)
     stopped()
     ending.set()
@@ -179,7 +179,7 @@ def all_kinds(folder: str) -> None:
     while not Path(folder, "apart").exists():
         time.sleep(0.05)
     plant.shootdowns(50)
-    plant.barriers(50)
+    plant.barriers(CPU, 50)
     print(STOP_ME, flush=True)
     stopped()
     ending.set()
