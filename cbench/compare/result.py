@@ -100,14 +100,10 @@ class CompareResult:
     @property
     def interrupted(self) -> tuple[str, ...]:
         """A line for each side that was interrupted, with the causes over all of its tests."""
-        return self.interruptions("OLD", "NEW")
-
-    def interruptions(self, old: str, new: str) -> tuple[str, ...]:
-        """As `interrupted`, with these names of the sides."""
-        sides = [(old, [row.a for row in self.comparisons if row.new == self.b])]
+        sides = [("OLD", [row.a for row in self.comparisons if row.new == self.b])]
         several = len(self.new) > 1
         sides += [
-            (f"{new} ({file})" if several else new, [row.b for row in self.comparisons if row.new == file])
+            (f"NEW ({file})" if several else "NEW", [row.b for row in self.comparisons if row.new == file])
             for file in self.new
         ]
         by = [(name, interrupted(sum((Counter(each.interruptions) for each in of), Counter()))) for name, of in sides]

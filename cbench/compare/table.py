@@ -46,6 +46,8 @@ def suite(result: CompareResult) -> None:
         table.add_row(escape(name), *map(escape, cells), style=style)
     console.print(table)
     console.print()
+    if result.remarks:
+        console.print("A is OLD, B is NEW", soft_wrap=True)
     for line in result.remarks:
         console.print(escape(line), soft_wrap=True)
     _left_out(result, console)
@@ -58,35 +60,33 @@ def detailed(result: CompareResult) -> None:
     """Print a table and a verdict for each test, then the skipped tests."""
     console = table_console(120)
     several = len(result.new) > 1
-    for side, file in (("A", result.a), *(() if several else (("B", result.b),))):
+    for side, file in (("A (OLD)", result.a), *(() if several else (("B (NEW)", result.b),))):
         console.print(escape(f"{side}: {file}"), soft_wrap=True)
     for row in result.comparisons:
         console.print()
         if several:
-            console.print(escape(f"B: {row.new}"), soft_wrap=True)
+            console.print(escape(f"B (NEW): {row.new}"), soft_wrap=True)
         console.print(escape(f"{row.test} ({row.unit or 'unknown unit'})"), style="bold", soft_wrap=True)
         console.print(_table(row))
         console.print(escape(row.verdict), soft_wrap=True)
         for note in row.notes:
             console.print(escape(f"  note: {note}"), soft_wrap=True)
-    _left_out(result, console, "\n", ("A", "B"))
+    _left_out(result, console, "\n")
     if len(result.comparisons) > 1:
         console.print(escape(f"\n{result.counted}"), soft_wrap=True)
 
 
-def _left_out(
-    result: CompareResult, console: Console, before: str = "", sides: tuple[str, str] = ("OLD", "NEW")
-) -> None:
+def _left_out(result: CompareResult, console: Console, before: str = "") -> None:
     """Print `before`, then the tests that only one file has, the tests that cannot be compared, and the differences
-    between the hosts. `sides`: the names of the two sides.
+    between the hosts.
     """
     renamed = [f"{each.old} is now {each.new}" for each in result.possible_renames]
     others = [
         ("not compared", result.skipped, ", "),
         ("not compared: different units or counters (--force compares them)", result.other_units, ", "),
         ("failed", result.failed, "; "),
-        (f"only in {sides[0]}", result.only_in_old, ", "),
-        (f"only in {sides[1]}", result.only_in_new, ", "),
+        ("only in OLD", result.only_in_old, ", "),
+        ("only in NEW", result.only_in_new, ", "),
         ("possibly renamed (compare OLD:NAME with NEW:NAME)", renamed, "; "),
         ("hosts differ", result.hosts_differ, "; "),
     ]
@@ -94,7 +94,7 @@ def _left_out(
         if lines:
             console.print(escape(f"{before}{what}: {between.join(lines)}"), soft_wrap=True)
             before = ""
-    for line in result.interruptions(*sides):
+    for line in result.interrupted:
         console.print(escape(f"{before}{line}"), soft_wrap=True)
         before = ""
 

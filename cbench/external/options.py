@@ -129,8 +129,8 @@ def external_options(
 
 
 def split_command(text: str, shell: bool, option: str = "--command", use_shell: str = "add --shell") -> list[str]:
-    """The argument vector of a command, or of a shell that runs it. Raises UsageError, with the option's name, for an
-    invalid command, or for an unquoted shell operator that no shell would interpret. `use_shell`: how to use one.
+    """The argument vector of a command, or of a shell that runs it. `option`: its name in messages; `use_shell`: how to
+    use a shell. Raises UsageError for an invalid command, and for an unquoted shell operator if no shell runs it.
     """
     if shell:
         return [SHELL, "-c", text]
@@ -146,9 +146,9 @@ def split_command(text: str, shell: bool, option: str = "--command", use_shell: 
     return argv
 
 
-def program(name: str, path: str | None, folder: str = "") -> str:
+def program(name: str, path: str | None, folder: str = "", use_shell: str = "add --shell") -> str:
     """The path of the file to execute. `path`: the PATH to search; `folder`: the working directory of the command, ""
-    for the current one. Raises UsageError if there is no such file.
+    for the current one; `use_shell`: how to use a shell. Raises UsageError if there is no such file.
     """
     file = os.path.join(folder, name)
     found = shutil.which(file if "/" in name else name, path=path)
@@ -158,5 +158,5 @@ def program(name: str, path: str | None, folder: str = "") -> str:
         raise UsageError(f"{name}: not executable (chmod +x, or name its interpreter)")
     if "/" not in name and shutil.which(os.path.join(folder, ".", name)):
         raise UsageError(f"{name}: no such program in PATH; did you mean ./{name}?")
-    shell = "" if "/" in name and not SHELL_SYNTAX.search(name) else "; for shell built-ins and operators add --shell"
+    shell = "" if "/" in name and not SHELL_SYNTAX.search(name) else f"; for shell built-ins and operators {use_shell}"
     raise UsageError(f"{name}: no such program{shell}")

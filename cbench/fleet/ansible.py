@@ -116,7 +116,9 @@ def _configured() -> dict[str, str]:
 
 
 def hosts(inventory: str) -> tuple[str, ...]:
-    """The hosts of an inventory, in its order. Raises UsageError for an unusable inventory."""
+    """The hosts of an inventory, each once, in the order in which Ansible lists them. Raises UsageError for an unusable
+    inventory.
+    """
     if "," not in inventory and not Path(inventory).exists():
         raise UsageError(f"-i {inventory}: no such file; end a list of hosts with a comma: -i {inventory},")
     words = [program("ansible-inventory"), "-i", inventory, "--list"]

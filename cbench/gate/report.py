@@ -37,7 +37,7 @@ def sentence(test: JudgedTest) -> str:
 
 
 def amount(percent: float) -> str:
-    """A percentage with at least two digits: 0.62, 140."""
+    """A percentage with two significant digits, from 99.5 on a whole number: 0.62, 5, 140."""
     return f"{percent:.2g}" if percent < 99.5 else f"{percent:,.0f}"
 
 

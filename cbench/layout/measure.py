@@ -19,6 +19,7 @@ from cbench.model import Trial
 from cbench.stats.random_draws import Stream
 
 PADDING = "CBENCH_LAYOUT"
+USE_SHELL = "use sh -c '...'"
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +77,8 @@ def _built(options: LayoutOptions, number: int, folder: Path, show: Show) -> tup
     if options.build:
         build_program(layout.command(options.build, target), layout.text, os.getcwd(), target)
     text = (options.run or PROGRAM).replace(PROGRAM, shlex.quote(str(target)))
-    argv = split_command(text, False, "--run", "use sh -c '...'")
-    path = program(argv[0], os.environ.get("PATH"))
+    argv = split_command(text, False, "--run", USE_SHELL)
+    path = program(argv[0], os.environ.get("PATH"), use_shell=USE_SHELL)
     environment = ((PADDING, "x" * layout.padding),) if options.preset == ENVIRONMENT else ()
     command = ExternalCommand(f"build {number}", path, tuple(argv), environment=environment)
     return command, layout, _digest(target if options.build else Path(path))

@@ -142,7 +142,7 @@ def disturbed(effect: PredecessorEffect) -> str:
 
 def percent(value: float) -> str:
     """A percentage with two decimals, or with three significant digits from 100."""
-    return f"{value:.2f}" if value < 100 else f"{float(f'{value:.3g}'):,.0f}"
+    return f"{value:.2f}" if value < 99.995 else f"{float(f'{value:.3g}'):,.0f}"
 
 
 def digits(value: float) -> str:

@@ -10,7 +10,7 @@ Reading a CPU's counter interrupts that CPU, so counters are read only before an
 from __future__ import annotations
 
 import contextlib
-import os
+import errno
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -76,14 +76,16 @@ class FrequencyCounter:
         if clock.name() != "tsc":
             self._why = "no time stamp counter with which to compare cycles"
             return
+        refused: set[int | None] = set()
         for source, kind, first, second, user_only in self._choices():
-            with contextlib.suppress(OSError):
+            try:
                 self._open(kind, first, second, user_only)
                 self._source = source
                 self._begin = self._read()
                 return
-        permitted = os.geteuid() == 0
-        self._why = f"no cycle counter here{'' if permitted else _OR_FORBIDDEN}"
+            except OSError as error:
+                refused.add(error.errno)
+        self._why = f"no cycle counter here{_OR_FORBIDDEN if refused & {errno.EACCES, errno.EPERM} else ''}"
 
     def _choices(self) -> list[tuple[str, int, int, int, bool]]:
         """Pairs of events in order of preference: source, type, config of cycles, config of ticks, user space only."""

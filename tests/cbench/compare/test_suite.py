@@ -149,6 +149,14 @@ def test_verbose_has_a_verdict_for_each_test(old: Path, new: Path) -> None:
     done = cbench("compare", str(old), str(new), "--verbose")
     assert done.stdout.count("Mann-Whitney U") == 6
     assert "B is slower: +" in done.stdout
+    assert done.stdout.splitlines()[:2] == [f"A (OLD): {old}", f"B (NEW): {new}"]
+
+
+def test_remarks_on_a_and_b_say_which_side_is_which(tmp_path: Path) -> None:
+    old, new = (suite(tmp_path / f"{name}.json", names(6), processes=1, seed=1) for name in "ab")
+    lines = cbench("compare", str(old), str(new)).stdout.splitlines()
+    note = next(at for at, line in enumerate(lines) if "one process in A and B" in line)
+    assert lines[:note].count("A is OLD, B is NEW") == 1
 
 
 def test_missing_and_new_tests_are_listed_and_a_rename_is_suggested(old: Path, tmp_path: Path) -> None:

@@ -69,6 +69,12 @@ def test_a_program_that_fails_is_reported_in_one_line_without_an_option_that_lay
     assert error_line(done) == "build 0: exited with 1"
 
 
+def test_a_missing_program_is_reported_without_an_option_that_layout_lacks() -> None:
+    done = cbench("layout", "--preset", "environment", "--run", "no-such-program")
+    assert done.returncode == 2
+    assert error_line(done) == "no-such-program: no such program; for shell built-ins and operators use sh -c '...'"
+
+
 @pytest.mark.slow
 def test_a_kill_during_a_build_ends_the_build_and_the_next_run_removes_its_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

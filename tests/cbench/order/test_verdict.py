@@ -225,7 +225,9 @@ def test_too_few_runs_are_reported_with_a_number_that_is_enough(path: Path) -> N
     assert "too few runs" in analyze(write(path, lines(enough - 1), PLAIN))[0]["verdict"][0]
 
 
-@pytest.mark.parametrize(("value", "text"), [(0.5, "0.50"), (99.99, "99.99"), (704.22, "704"), (1523.2, "1,520")])
+@pytest.mark.parametrize(
+    ("value", "text"), [(0.5, "0.50"), (99.99, "99.99"), (99.996, "100"), (704.22, "704"), (1523.2, "1,520")]
+)
 def test_percentages_of_a_hundred_and_more_have_three_significant_digits(value: float, text: str) -> None:
     assert verdict.percent(value) == text
 

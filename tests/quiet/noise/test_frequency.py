@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import time
 
@@ -27,14 +28,13 @@ def test_the_frequency_of_a_busy_cpu_is_plausible_or_unknown() -> None:
         assert measured.mean_hz <= measured.max_hz * 1.0001 < 1e10
 
 
-@pytest.mark.parametrize(("user", "why"), [(0, "here"), (1000, "read it (kernel.perf_event_paranoid)")])
-def test_a_missing_counter_is_not_blamed_on_permissions_for_root(
-    user: int, why: str, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("reason", "why"), [(errno.ENOENT, "here"), (errno.EACCES, "(kernel.perf_event_paranoid)")])
+def test_a_missing_counter_is_blamed_on_permissions_only_if_the_kernel_refused_one(
+    reason: int, why: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def absent(*_: object, **__: object) -> None:
-        raise OSError
+        raise OSError(reason, os.strerror(reason))
 
-    monkeypatch.setattr(os, "geteuid", lambda: user)
     monkeypatch.setattr(clock, "name", lambda: "tsc")
     monkeypatch.setattr(frequency, "PerfCounter", absent)
     counter = FrequencyCounter(Host(), frozenset({0}))
