@@ -15,8 +15,8 @@ from tests.lab.harness.debian import PackageError
 from tests.lab.harness.machines import MACHINES
 
 # `make test` boots each case on one kernel. `make test-long` boots the others, and the cases that take many minutes.
-OTHER_KERNELS = (
-    *("isolated-6.1", "plain-6.1", "plain-7.3", "net-6.1", "cpufreq-6.1"),
+OTHER_MACHINES = (
+    *("isolated-6.1", "plain-6.1", "plain-7.3", "net-6.1", "cpufreq-6.1", "numa", "cgroup-v1"),
     *("own", "host-6.1", "host-own", "exact-6.12"),
 )
 LONG_CASES = frozenset(
@@ -28,6 +28,8 @@ LONG_CASES = frozenset(
         "test_noise_remedies",
         "test_package",
         "test_fleet",
+        "test_host",
+        "test_journal",  # `make test` damages the journals of recorded hosts
     )
 )
 REPEAT = "make setup lab-setup && .venv/bin/python -m pytest {}"
@@ -49,7 +51,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             machine = call.params.get("machine", "") if call else ""
             boot = "visit" if item.get_closest_marker("visit") else item.path.stem
             item.add_marker(pytest.mark.xdist_group(f"{boot}-{machine}"))
-            if machine in OTHER_KERNELS or item.path.stem in LONG_CASES:
+            if machine in OTHER_MACHINES or item.path.stem in LONG_CASES:
                 item.add_marker(pytest.mark.long)
 
 

@@ -69,6 +69,7 @@ def test_nothing_is_allocated_for_a_study_without_its_files(tmp_path: Path) -> N
     assert not (tmp_path / "allocated").exists()
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_of_two_nodes_in_one_directory_one_is_refused(tmp_path: Path) -> None:
     study(tmp_path)

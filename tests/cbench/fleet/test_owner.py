@@ -64,6 +64,7 @@ def quiet(programs: Path, *words: str) -> Any:
     return json.loads(done.stdout)
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_how_the_nodes_differ_is_reported_before_the_study_begins_and_by_its_status(tmp_path: Path) -> None:
     root = recorded(tmp_path / "root")
@@ -109,6 +110,7 @@ def test_a_profile_is_restored_unless_the_owner_had_applied_it(tmp_path: Path) -
     assert not quiet(left, "status")["applied"]
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_boot_parameters_of_the_owner_stay_and_those_of_a_fleet_go_with_a_reboot_that_is_not_lost(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -53,6 +53,7 @@ def test_a_fleet_runs_is_fetched_and_leaves_nothing_on_its_nodes(tmp_path: Path)
     fleet(tmp_path, "resume", "-o", "out")
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize("kills", [KILLS])
 def test_a_controller_killed_again_and_again_loses_and_repeats_no_trial_and_releases(
@@ -149,6 +150,7 @@ def mounts() -> bool:
     return bool(shutil.which("unshare")) and subprocess.run(words, capture_output=True, check=False).returncode == 0
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.skipif(not mounts(), reason="a small file system of its own needs root")
 def test_a_full_disk_is_reported_in_one_line_keeps_its_trials_and_is_resumed_when_there_is_space(

@@ -16,7 +16,11 @@ TIMEOUT_S = 1500
 
 @pytest.mark.parametrize(
     ("machine", "command", "rounds"),
-    [("plain-6.12", "apply", 15), ("isolated-6.1", "restore", 25)],
+    [
+        ("plain-6.12", "apply", 6),
+        pytest.param("plain-6.12", "apply", 25, marks=pytest.mark.long),
+        ("isolated-6.1", "restore", 25),
+    ],
     indirect=["machine"],
 )
 def test_after_a_kill_at_any_moment_restore_leaves_nothing_changed(machine: Machine, command: str, rounds: int) -> None:

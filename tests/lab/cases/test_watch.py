@@ -12,7 +12,7 @@ from tests.lab.harness.once import once
 
 pytestmark = [pytest.mark.lab, pytest.mark.parametrize("machine", ["watched"], indirect=True)]
 
-IDLE_S = 60
+IDLE_S = 30
 MOST_CPU = 0.001  # of one CPU that the emulator has to itself, while nothing happens
 SOON_S = 2.0
 REST_S = 2.0  # news settle for 0.2 s, those of processes for 0.3 s; the rest is for a host that is busy
