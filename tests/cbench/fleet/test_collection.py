@@ -38,6 +38,7 @@ def played(tmp_path: Path, limit: list[str], **variables: JsonValue) -> Played:
     return done
 
 
+@pytest.mark.slow
 def test_the_playbook_changes_nothing_under_check_whatever_state_is_wanted(tmp_path: Path) -> None:
     file = inventory(tmp_path, len(STATES))
     content = json.loads(file.read_text())
