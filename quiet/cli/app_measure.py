@@ -24,7 +24,12 @@ from quiet.run.options import FrontOptions, RunRequest
 
 
 def noise_command(
-    cpus: Annotated[str, typer.Option("--cpus", help="The CPUs to measure, such as 2-3,8.")],
+    cpus: Annotated[
+        str | None,
+        typer.Option(
+            "--cpus", help="The CPUs to measure, such as 2-3,8. Default: the isolated ones, or else the last one."
+        ),
+    ] = None,
     duration: Duration = None,
     threshold: Threshold = None,
     max_lost: MaxLost = None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 from quiet.console import emit_json, save
@@ -63,8 +64,8 @@ def verify_plain(
     return verify(profile, cpus, root, NoiseTexts(duration or None), as_json)
 
 
-def noise(cpus: str, texts: NoiseTexts, as_json: bool) -> int:
-    """Report the interruptions of these CPUs, with causes, counts and durations.
+def noise(cpus: str | None, texts: NoiseTexts, as_json: bool) -> int:
+    """Report the interruptions of these CPUs (None: the default ones), with causes, counts and durations.
 
     Returns 1 if a budget is exceeded, else 0.
     """
@@ -84,8 +85,10 @@ def noise(cpus: str, texts: NoiseTexts, as_json: bool) -> int:
     return 1 if measured.report.exceeded else 0
 
 
-def wake(cpus: str, texts: NoiseTexts, as_json: bool) -> int:
-    """Report how late threads on these CPUs wake, and why. Returns 1 if a limit is exceeded, else 0."""
+def wake(cpus: str | None, texts: NoiseTexts, as_json: bool) -> int:
+    """Report how late threads on these CPUs (None: the default ones) wake, and why. Returns 1 if a limit is exceeded,
+    else 0.
+    """
     from quiet.cli import json_output, text
     from quiet.noise.wake import command, table
 
@@ -102,9 +105,13 @@ def wake(cpus: str, texts: NoiseTexts, as_json: bool) -> int:
     return 1 if report.exceeded else 0
 
 
-def _cpus(text: str) -> CpuSet:
+def _cpus(text: str | None) -> CpuSet:
+    """The CPUs of a list. Without one: the isolated CPUs, or if there is none, the last CPU of this process."""
     from quiet import cpulist
+    from quiet.settings.journal import isolated_cpus
 
+    if text is None:
+        return isolated_cpus() or frozenset({max(os.sched_getaffinity(0))})
     try:
         wanted = cpulist.parse(text)
     except UsageError as error:

@@ -18,6 +18,7 @@ import pytest
 from quiet.host.reader import Reader
 from quiet.machine.facts import Facts
 from quiet.noise import detector
+from quiet.settings import journal
 from tests.quiet.commands import Done, Quiet
 from tests.quiet.kernels import tree
 
@@ -108,8 +109,19 @@ def test_a_wrong_value_is_reported_in_one_line_that_names_its_option(
         is_error(quiet("noise", "--cpus", ONLINE[-1], option, value), 2, option)
 
 
-def test_without_cpus_the_command_is_refused(quiet: Quiet) -> None:
-    is_error(quiet("noise", *SHORT), 2, "--cpus")
+def test_without_cpus_the_isolated_ones_are_measured_or_the_last_of_this_process(
+    quiet: Quiet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def measured() -> list[str]:
+        done = quiet("noise", "--duration", "0.1", "--no-trace", "--json")
+        assert done.code == 0, done.err
+        return list(done.json["cpus"])
+
+    mine = sorted(os.sched_getaffinity(0))
+    monkeypatch.setattr(journal, "isolated_cpus", frozenset)
+    assert measured() == [str(mine[-1])]
+    monkeypatch.setattr(journal, "isolated_cpus", lambda: frozenset(mine[:1]))
+    assert measured() == [str(mine[0])]
 
 
 def test_a_timeline_that_has_no_place_is_refused_before_anything_is_measured(quiet: Quiet, tmp_path: Path) -> None:
