@@ -5,14 +5,11 @@ page.
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cbench.console import tell
 from cbench.report import figures
 from cbench.report.page import NEEDED_BY_PAGES, PAGE, check_page
 from cbench.report.text import some
@@ -174,12 +171,6 @@ def _read_hosts(paths: Sequence[Path], metrics: Sequence[str]) -> tuple[Trials, 
     if not trials.series.size:
         raise UsageError(f"{paths[0]}: contains no trials; neither do the other stores")
     return trials, warnings, passports
-
-
-def warn_without_numpy() -> None:
-    """On a terminal, report before a study begins that its analysis needs numpy, if numpy is not installed."""
-    if sys.stderr.isatty() and find_spec("numpy") is None:
-        tell("the analysis of this study will need numpy: pip install 'quiet-cbench[order]'")
 
 
 def _refuse_other_files(path: Path) -> None:

@@ -156,10 +156,9 @@ def run_command(
     as_json: Json = False,
 ) -> None:
     """Run a study; each trial is stored before the next one starts. `resume` continues an interrupted study."""
-    from cbench.order.analyze import warn_without_numpy
     from cbench.study import lifecycle, table
 
-    warn_without_numpy()
+    table.warn_without_numpy()
     if detach:
         job = lifecycle.detach(study, output)
         if as_json:

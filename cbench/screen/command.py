@@ -172,7 +172,9 @@ def run_command(
 ) -> None:
     """Run an experiment; each trial is stored before the next starts. `resume` continues it after an interruption."""
     from cbench.screen import run
+    from cbench.study import table
 
+    table.warn_without_numpy()
     if detach:
         job = run.detach(path, output)
         if as_json:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from datetime import timedelta
+from importlib.util import find_spec
 from types import TracebackType
 from typing import Self
 
 from rich.markup import escape
 
-from cbench.console import TrialBar, table_console
+from cbench.console import TrialBar, table_console, tell
 from cbench.study.records import StudyStatus
 from cbench.study.runner import StudyProgress
 
@@ -36,6 +38,12 @@ class StudyBar:
         left = "" if progress.left_s is None else f", {span(progress.left_s)} to go"
         text = f"run {progress.run + 1} of {progress.runs}: {progress.test}{left}"
         self._bar.show(text, progress.done, progress.of)
+
+
+def warn_without_numpy() -> None:
+    """Report on a terminal that the analysis of what is about to run needs numpy, if numpy is not installed."""
+    if sys.stderr.isatty() and find_spec("numpy") is None:
+        tell("its analysis will need numpy: pip install 'quiet-cbench[order]'")
 
 
 def print_status(status: StudyStatus, kind: str = "order") -> None:

@@ -16,7 +16,6 @@ import pytest
 from typer.testing import CliRunner
 
 from cbench.cli import app
-from cbench.order import analyze as analyze_module
 from cbench.order import verdict
 from cbench.study.store import StudyStore
 from quiet.errors import UsageError
@@ -260,17 +259,6 @@ def test_an_unfinished_study_without_a_finding_has_no_answer(tmp_path: Path) -> 
 def test_a_file_that_is_no_data_is_recognized(path: Path, text: str, why: str) -> None:
     path.write_text(text)
     refused(path, f"{path}: {why}")
-
-
-def test_on_a_terminal_a_study_that_begins_without_numpy_says_what_its_analysis_needs(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    needed = "cbench: the analysis of this study will need numpy: pip install 'quiet-cbench[order]'\n"
-    for terminal, installed, said in ((True, None, needed), (True, "numpy", ""), (False, None, "")):
-        monkeypatch.setattr(analyze_module.sys.stderr, "isatty", lambda answer=terminal: answer)
-        monkeypatch.setattr(analyze_module, "find_spec", lambda _, answer=installed: answer)
-        analyze_module.warn_without_numpy()
-        assert capsys.readouterr().err == said
 
 
 def test_a_page_needs_a_name_of_a_page(path: Path, tmp_path: Path) -> None:

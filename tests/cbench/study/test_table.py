@@ -1,0 +1,28 @@
+"""What a study and an experiment report before they begin."""
+
+from __future__ import annotations
+
+import pytest
+from typer.testing import CliRunner
+
+from cbench.cli import app
+from cbench.study import table
+
+
+def test_without_numpy_a_terminal_shows_what_the_analysis_needs(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    needed = "cbench: its analysis will need numpy: pip install 'quiet-cbench[order]'\n"
+    for terminal, installed, said in ((True, None, needed), (True, "numpy", ""), (False, None, "")):
+        monkeypatch.setattr(table.sys.stderr, "isatty", lambda answer=terminal: answer)
+        monkeypatch.setattr(table, "find_spec", lambda _, answer=installed: answer)
+        table.warn_without_numpy()
+        assert capsys.readouterr().err == said
+
+
+@pytest.mark.parametrize("kind", ["order", "screen"])
+def test_a_study_and_an_experiment_show_it_before_they_begin(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    shown: list[str] = []
+    monkeypatch.setattr(table, "warn_without_numpy", lambda: shown.append(kind))
+    assert CliRunner().invoke(app, [kind, "run", "no-such-file.toml"]).exit_code != 0
+    assert shown == [kind]
