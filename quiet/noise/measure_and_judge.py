@@ -102,7 +102,7 @@ def duration(text: str | None, seconds: float) -> float:
         return seconds
     seconds = budgets.parse_seconds(text, "--duration")
     if 0 < seconds < 0.1 or seconds > LONGEST_S:
-        raise UsageError(f"--duration {text}: must be from 0.1 s to seven days, or 0 to measure nothing")
+        raise UsageError(f"--duration {text}: must be from 0.1 s to seven days")
     return seconds
 
 
