@@ -1,4 +1,4 @@
-"""Build the extension module `quiet.noise._noise`, the detector (CFFI, API mode)."""
+"""Build the extension module `quiet.noise._noise` from the files in c/ (CFFI, API mode)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The extension that _build.py makes of c/detector.h, which has the types; CFFI's own values are opaque to Python."""
+"""The extension that _build.py builds from c/, whose headers have the types; CFFI's values are opaque to Python."""
 
 from typing import Any
 

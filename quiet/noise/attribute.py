@@ -1,4 +1,4 @@
-"""Attribute each gap to the handlers and tasks that ran in it, without nested ones; label unexplained time as such.
+"""Attribute each gap to the handlers and tasks that ran in it, each by its own time; label unexplained time as such.
 
 The rules, for a gap and the outermost frames in it:
 
@@ -26,8 +26,8 @@ from quiet.noise.call_nesting import CALL, HRTIMER, IRQ, NMI, PULLED, SOFTIRQ, T
 FAR, FAR_NS = 8, 2_000
 STALL_NS = 1_000
 HOST, STALL, UNKNOWN = "host", "stall", "unattributed"
-# The names of causes of kind HOST. A gap without an explaining event is OUTSIDE until the number of SMIs is known
-# (name_smis).
+# The names of causes of kind HOST. On bare metal, a gap without an explaining event is OUTSIDE until the number of SMIs
+# is known (name_smis).
 HYPERVISOR, FIRMWARE, NOT_SMI, OUTSIDE = "hypervisor", "firmware", "no SMI", "outside"
 # Further kinds for a wake-up (wake/anatomy.py), besides code that ran on the CPU: the exit from an idle state, a timer
 # interrupt that had to wait, a timer interrupt on another CPU, the scheduler's own work, and the return to user space.
@@ -58,7 +58,7 @@ class Gap(NamedTuple):
 
 
 class Cause(NamedTuple):
-    """A kind (call_nesting.py, or HOST, STALL, UNKNOWN), a name, and the originator if known.
+    """A kind (from call_nesting.py or above), a name, and the originator ("" if unknown).
 
     For HOST, `by` is the kind and name of the code that ran at that time, separated by a space; "" if no code ran.
     """

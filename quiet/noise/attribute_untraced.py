@@ -48,8 +48,8 @@ class CountedEvidence:
     """The evidence in addition to the gaps.
 
     `timer`, `others`: interrupts that the kernel counted on the CPU. `period_ns`: the period of the scheduler tick;
-    `looked_from`: the minimum length of gaps whose flags are known; `interruption`: how long one timer interrupt keeps
-    the loop away (both in ticks of the clock, 0 if unknown); `faults`: page faults of the detector.
+    `looked_from`: the minimum length of gaps whose flags are known, in ticks; `interruption`: how long one timer
+    interrupt keeps the loop away, in ticks (0: unknown); `faults`: page faults of the detector.
     """
 
     timer: int

@@ -62,10 +62,13 @@ def _step(common: Sequence[int]) -> int:
 
 
 def interruptions(count: int = INTERRUPTIONS) -> list[int]:
-    """Measure how long single timer interrupts stop the calling thread, in ticks; 0: no interrupt arrived."""
+    """Measure how long single timer interrupts stop the calling thread, in ticks; 0: no interrupt arrived.
+
+    Empty if the kernel refuses the timer.
+    """
     return _lengths(lib.qn_interruptions, count)
 
 
 def faults(count: int = FAULTS) -> list[int]:
-    """Measure the durations of page faults, in ticks."""
+    """Measure the durations of page faults, in ticks; empty without memory."""
     return _lengths(lib.qn_faults, count)

@@ -1,7 +1,7 @@
 """Turn the trace events of one CPU into frames: intervals in which code ran, nested as the code was.
 
-Times are in ticks of the trace's clock. A frame's `net` time excludes the frames in it. Some frames only carry others:
-a timer interrupt runs timer functions, a kworker runs work items, a call-function interrupt runs the requested
+Times are in ticks of the detector's clock. A frame's `net` time excludes the frames in it. Some frames only carry
+others: a timer interrupt runs timer functions, a kworker runs work items, a call-function interrupt runs the requested
 functions. The own time of such a frame is added to the first frame that it carries, under that frame's name.
 """
 
@@ -36,7 +36,7 @@ class TraceEvent(NamedTuple):
     """One event: at `time`, `action` on a frame of `kind` with this `name`; `pid` is the current task.
 
     SWITCH: the CPU switches from `pid` to the task `other`, called `name`. `key` distinguishes frames of one kind; for
-    PULL, it is the number of the other CPU.
+    POINT, it is the frame's length in ticks; for PULL, the number of the other CPU.
     """
 
     time: int
@@ -76,7 +76,7 @@ class Frame:
 class CallStack:
     """The open frames of one CPU, and the finished outermost frames (`done`), which the caller may remove.
 
-    `own`: the tasks that do not count as interruptions: the observing task, and idle (0).
+    `own`: the tasks that do not count as interruptions: the detector or the observed tasks, and idle (0).
     """
 
     def __init__(self, begin: int, own: AbstractSet[int]) -> None:
@@ -184,7 +184,7 @@ class Share:
 def shares(frame: Frame) -> list[Share]:
     """The shares of a frame and its inner frames as a flat list, the frame's own share first.
 
-    A carrier's time is added to the first frame that it carries.
+    A carrier has no share: its own time is added to the share of the first frame that it carries, which comes first.
     """
     first: Share | None = None
     out: list[Share] = []

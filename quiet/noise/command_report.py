@@ -153,7 +153,7 @@ def frequency(measured: Frequency) -> str:
 
 
 def lines(report: CommandReport) -> Iterator[str]:
-    """Yield the lines after the summary: the causes with their remedies, and the limitations of the report."""
+    """Yield the lines after the summary: the causes with their remedies, steal time, throttling, and limitations."""
     yield from causes(report.causes, max(report.wall_s, report.cpu_s))
     if report.steal_ns:
         yield f"the hypervisor took the CPUs of the command for {show(report.steal_ns)} (steal time)"
@@ -236,7 +236,7 @@ def prediction(report: CommandReport) -> Iterator[str]:
     expected = report.remaining
     if expected is None or not report.interrupted.count:
         return
-    of = f"of these {report.interrupted.count:,}" if report.interrupted.count > 1 else "of this 1"
+    of = f"of these {report.interrupted.count:,}" if report.interrupted.count > 1 else "of 1"
     text = f"under `quiet run` (profile {expected.profile}) about {expected.gone:,} {of} would be gone"
     shown = ", ".join(expected.causes[:_STAYING])
     more = f" and {len(expected.causes) - _STAYING} more" if len(expected.causes) > _STAYING else ""

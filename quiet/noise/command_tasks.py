@@ -39,7 +39,10 @@ class TaskTimes(NamedTuple):
 
 
 def task_times(reader: Reader, tid: int, pid: int | None = None) -> TaskTimes | None:
-    """The times of one thread; None if it has ended. `pid`: its process; None for the first thread of a process."""
+    """The times of one thread, 0 on kernels without schedstat; None if it has ended.
+
+    `pid`: its process; None for the first thread of a process.
+    """
     base = f"/proc/{pid or tid}/task/{tid}"
     times = (reader.text(f"{base}/schedstat") or "").split()
     text = reader.text(f"{base}/stat")

@@ -114,7 +114,7 @@ def core_frequency(cpu: int, seconds: float) -> CoreFrequency:
     """Keep `cpu` busy with chains for `seconds`, in a child process that is pinned to it, and return its core's
     frequency.
 
-    Raises UsageError for an offline CPU and Refused if this process may not use it.
+    Raises UsageError for an offline CPU, Refused if this process may not use it, and QuietError if the child is killed.
     """
     receiver, sender = Pipe(duplex=False)
     child = os.fork()

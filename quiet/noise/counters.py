@@ -102,7 +102,8 @@ def read(reader: Reader, cpus: CpuSet, now: Callable[[], int]) -> Counters:
 class Count:
     """A line of /proc/interrupts over the window: its increase, and the number of these interrupts that were traced.
 
-    `exact`: whether the two numbers agree, apart from interrupts during the reads; None if nothing was traced.
+    `exact`: whether the two numbers agree, apart from interrupts during the reads. `traced` and `exact` are None for a
+    line that cannot be compared with the trace.
     """
 
     text: str
@@ -112,7 +113,10 @@ class Count:
 
 
 def compare(cpu: int, before: Counters, after: Counters, frames: list[Frame] | None) -> dict[str, Count]:
-    """The lines whose count increased on a CPU, with the number of traced interrupts between the two readings."""
+    """The lines whose count increased on a CPU, with the number of traced interrupts between the two readings.
+
+    `frames`: None without a complete trace.
+    """
     interrupts = [frame for frame in outer_and_inner(frames or []) if frame.kind in (VECTOR, IRQ)]
     sure = Counter(line_of(frame) for frame in interrupts if before.end <= frame.begin < after.begin)
     perhaps = Counter(line_of(frame) for frame in interrupts if before.begin <= frame.begin < after.end) - sure

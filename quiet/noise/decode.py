@@ -56,7 +56,7 @@ class Symbols:
 
 
 def comms(host: Reader, mount: str) -> Callable[[int], str]:
-    """A function that returns a task's name by its number, from /proc or, for ended tasks, as recorded by tracing."""
+    """A function that returns a task's name by its number, from /proc or, for ended tasks, from tracing ("": none)."""
     known: dict[int, str] = {0: "idle"}
     noted: dict[int, str] = {}
 
@@ -73,7 +73,7 @@ def comms(host: Reader, mount: str) -> Callable[[int], str]:
 
 
 def titles(comm: Callable[[int], str]) -> Callable[[int], str]:
-    """A function that returns a task as "name (number)" by its number."""
+    """A function that returns a task as "name (number)" by its number, and task 0 as "idle"."""
     return lambda pid: f"{comm(pid) or 'task'} ({pid})" if pid else "idle"
 
 
@@ -104,7 +104,7 @@ def sent(
 ) -> list[Sent]:
     """The interrupts that CPUs sent, decoded from the traces of all CPUs.
 
-    `task` returns a task's name by its number.
+    `cpus`: the receiving CPUs of interest; `task` returns a task's name by its number.
     """
     sendings = []
     has_ipi = any(kind.system == "ipi" for kind, _ in trace.kinds.values())

@@ -31,7 +31,7 @@ START_S = 60  # time limit for a detector to run on its CPU
 
 
 class DetectorError(QuietError):
-    """A detector could not measure; the message names the detector and the reason."""
+    """A detector or a sleeping thread could not measure; the message has the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,10 @@ class DetectorRequest:
 
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """The result of one detector, with times in ticks. `gaps` holds the first `capacity` of `count` gaps."""
+    """The result of one detector, with times in ticks; see qn_watch in detector.h.
+
+    `gaps` holds the first `capacity` of `count` gaps; `limits`: the limitations of the measurement.
+    """
 
     cpu: int
     period: float  # mean period of the loop
@@ -65,7 +68,7 @@ class Watched:
     faults: int
     histogram: dict[int, int]  # lowest value of a bucket -> number of gaps
     gaps: list[Gap]
-    limits: tuple[str, ...]  # its limitations
+    limits: tuple[str, ...]
     pid: int
 
 
@@ -101,7 +104,8 @@ _ORDERS: dict[str, Callable[[], object]] = {
 class Detector:
     """The process of a detector.
 
-    Call in this order: `placed`, measurements on the CPU, `ready`, `go`, `leave`, `result`.
+    Call in this order: `placed`, measurements on the CPU, `ready`, `go`, `leave`, `chains_after`, `result`. The methods
+    up to `ready` raise DetectorError if the process has ended.
     """
 
     def __init__(self, cpu: int, request: DetectorRequest) -> None:
@@ -202,7 +206,7 @@ class Detector:
         return timed
 
     def chains_after(self) -> list[Chain]:
-        """The chains timed after the measurement; empty if the detector was ended."""
+        """The chains timed after the measurement; empty if the process was killed."""
         with contextlib.suppress(EOFError, OSError):
             timed: list[Chain] = self._channel.recv()
             return timed
@@ -215,7 +219,9 @@ class Detector:
         limit = time.monotonic() + START_S
         while not self.watch.ready:
             if time.monotonic() > limit or os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT):
-                raise DetectorError(f"the detector on CPU {self.cpu} ended or was not ready within {START_S} s")
+                raise DetectorError(
+                    f"the detector on CPU {self.cpu} ended or was not ready within {START_S} s; run the command again"
+                )
             time.sleep(0.002)
 
     def go(self) -> None:
@@ -235,7 +241,7 @@ class Detector:
         return not self.watch.done and not os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
 
     def result(self) -> Watched:
-        """Wait for the detector's result. Raises DetectorError if it was killed."""
+        """The result after the measurement. Raises DetectorError if the process was killed or moved to another CPU."""
         watch = self.watch
         if not watch.done:
             raise DetectorError(f"the detector on CPU {self.cpu} was killed before it finished; run the command again")

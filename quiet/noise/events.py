@@ -52,7 +52,11 @@ Symbol = Callable[[int], str]  # the name of a kernel function or of a kernel st
 
 
 class EventType(NamedTuple):
-    """One type of event: its name in the kernel, the required fields, and the conversion."""
+    """One type of event: its name in the kernel, the fields to read, and the conversion.
+
+    `make` gets the time in ticks, the task and the fields (None: the kernel's event lacks it); it returns None to drop
+    the event.
+    """
 
     system: str
     name: str

@@ -131,11 +131,11 @@ class Follower:
             self._off()
 
     def ns(self, ticks: int) -> float:
-        """Convert ticks to nanoseconds."""
+        """Convert ticks to nanoseconds, at the clock's rate in the last take()."""
         return self._rate.ns(ticks)
 
     def resume(self) -> None:
-        """Resume tracing after take() has stopped it."""
+        """Resume tracing after take() or pause()."""
         with self._losing_the_trace():
             self._on()
 

@@ -51,10 +51,9 @@ class Observation:
 
 @dataclass(frozen=True, slots=True)
 class InterruptionCause:
-    """A cause: how often and how long it interrupted the command, its remedy, and whether `quiet run` applies the
-    remedy.
+    """A cause: how often and how long it interrupted the command, and its remedy.
 
-    Times are None if only counts are known. `cpu`: the CPU where the cause last occurred.
+    Times are None if only counts are known. `knob`, `boot`: the knob or kernel parameter if the remedy is one.
     """
 
     cause: str

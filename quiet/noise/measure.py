@@ -40,7 +40,10 @@ Detectors = Callable[[Sequence[int], DetectorRequest], contextlib.AbstractContex
 
 @dataclass(frozen=True, slots=True)
 class NoiseRequest:
-    """The options of a measurement."""
+    """The options of a measurement.
+
+    `threshold_ns` None: the detector's default; `fifo`: SCHED_FIFO priority, 0: an ordinary task.
+    """
 
     cpus: CpuSet
     seconds: float
@@ -53,7 +56,7 @@ class NoiseRequest:
 
 @dataclass(slots=True)
 class OnCpu:
-    """The measurements on one CPU."""
+    """The measurements on one CPU; None: unknown."""
 
     watched: Watched
     account: Account
@@ -64,10 +67,10 @@ class OnCpu:
     lost_events: int = 0
     tick_kept: dict[str, int] = field(default_factory=dict)  # number of failed tick stops, by reason
     events: int = 0  # number of traced events
-    event_cost: float | None = None  # the tracing overhead per event, in ticks; None if unknown
+    event_cost: float | None = None  # the tracing overhead per event, in ticks
     tasks: list[TaskTimes] = field(default_factory=list)  # tasks that ran here, if nothing was traced
     frequency: CoreFrequency | None = None  # measured right before and right after the watch
-    fixed_hz: float | None = None  # the one frequency that the limits of cpufreq allow
+    fixed_hz: float | None = None  # the only frequency that the limits of cpufreq allow; None: several, or no limits
     ran: Frequency | None = None  # measured by the processor's counters while the CPU was watched
 
 
@@ -75,7 +78,7 @@ class OnCpu:
 class NoiseMeasurement:
     """The measurements of all CPUs.
 
-    `source`: the evidence for attribution; `limits`: interruptions that could not be observed, and why.
+    `source`: the evidence for attribution; `limits`: the limitations of the measurement.
     """
 
     clock: Clock

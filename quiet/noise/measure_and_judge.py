@@ -29,7 +29,11 @@ SHORTEST_PROOF_S, LONGEST_PROOF_S = 1, 3600
 
 @dataclass(frozen=True, slots=True)
 class NoiseOptions:
-    """The checked options of `quiet noise`. `seconds` 0: do not measure."""
+    """The checked options of `quiet noise`.
+
+    `seconds` 0: do not measure; `threshold_ns` None: the detector's default; `timeline`: the HTML page to write;
+    `fifo`: SCHED_FIFO priority, 0: an ordinary task.
+    """
 
     seconds: float
     threshold_ns: float | None

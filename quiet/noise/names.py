@@ -86,7 +86,7 @@ SENT_BEFORE_NS = 10_000_000  # an IPI arrives within this time, unless the hyper
 
 
 class Sent(NamedTuple):
-    """An interrupt that a task sent to other CPUs."""
+    """An interrupt that a task sent to other CPUs; `time` in ticks."""
 
     time: int
     cpu: int
@@ -110,8 +110,8 @@ class Senders:
     def find(self, time: int, purposes: Iterable[str], function: str = "") -> Sent | None:
         """The last IPI sent before `time` for one of these purposes or for an unknown purpose; None if there is none.
 
-        An IPI that was sent for another function does not match. Also None if tasks with different names sent IPIs
-        whose target the kernel does not report (SHOOTDOWN).
+        IPIs sent earlier than `reach` or for another function do not match. IPIs whose target the kernel does not
+        report (SHOOTDOWN) match only if all their senders have the same name.
         """
         best: Sent | None = None
         for only in ("", *purposes):

@@ -100,7 +100,7 @@ class Observer:
         self._began = time.monotonic()
 
     def tick(self) -> None:
-        """Process pending events; cheap if there are none."""
+        """Process pending trace events; without tracing, read the counts, for at most 1/_REST of the time."""
         began = time.monotonic()
         if self._tracer:
             try:

@@ -62,7 +62,7 @@ class Proof:
 
 
 def prove(host: Host, cpus: CpuSet, seconds: float, wait: Callable[[float], None] = time.sleep) -> Proof:
-    """Run the tracer on these CPUs for `seconds`. Raises Refused if a tracer is in use."""
+    """Run the tracer on these CPUs for `seconds`. Raises Refused if a tracer is in use or does not start."""
     try:
         mount = tracefs.mount(host)
         tracefs.check(host)

@@ -19,11 +19,11 @@ from quiet.noise.prove import Proof
 from quiet.noise.remedies.remedy import BOOT, KNOB
 from quiet.noise.remedies.table import remedy
 
-FREQUENCY = "frequency"  # in Exceeded, besides the budgets: not the only frequency that cpufreq allows
+FREQUENCY = "frequency"  # in Exceeded, besides the budgets: a frequency other than the only one that cpufreq allows
 MAX_LATENCY, STOP_ABOVE = "max-latency", "stop-above"  # budgets for wake-ups (wake/report.py)
 FIXED_WITHIN = 0.01
 _TIMES = ("max-gap", MAX_LATENCY, STOP_ABOVE)
-LONG_NS = 1_000  # gaps above this must have a cause
+LONG_NS = 1_000  # gaps of this length or more must have a cause
 PERCENTILES = (50, 90, 99)
 
 
@@ -99,7 +99,10 @@ class RanAt:
 
 @dataclass(frozen=True, slots=True)
 class CpuReport:
-    """The report of one CPU. The shares are percentages of the time; `kept` of the `gaps` have causes."""
+    """The report of one CPU; None: unknown.
+
+    The shares are percentages of the time; `kept` of the `gaps` have causes.
+    """
 
     gaps: int
     kept: int
@@ -182,7 +185,7 @@ def interrupts(lines: Mapping[str, Count]) -> int:
 
 
 def judge(measured: NoiseMeasurement, budgets: Budgets) -> list[Exceeded]:
-    """The budgets that CPUs exceeded; empty if all CPUs are quiet."""
+    """The budgets that CPUs exceeded, and frequencies off the only one allowed; empty if all CPUs are quiet."""
     exceeded = []
     for cpu, on in sorted(measured.cpus.items()):
         seconds = measured.clock.ns(on.watched.end - on.watched.begin) / 1e9

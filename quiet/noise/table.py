@@ -54,8 +54,8 @@ def lines(report: NoiseReport) -> Iterator[str]:
 
 def _cpu(number: int, cpu: CpuReport, virtual: bool) -> Iterator[str]:
     yield (
-        f"**CPU {number}**: {cpu.gaps:,} gaps, {cpu.lost_pct:.4f} % lost, longest {show(cpu.max_ns)}, "
-        f"{interrupts(cpu.interrupts):,} interrupts"
+        f"**CPU {number}**: {plural(cpu.gaps, 'gap')}, {cpu.lost_pct:.4f} % lost, longest {show(cpu.max_ns)}, "
+        f"{plural(interrupts(cpu.interrupts), 'interrupt')}"
     )
     yield from _frequencies(cpu)
     if not cpu.gaps:
@@ -84,7 +84,7 @@ def _cpu(number: int, cpu: CpuReport, virtual: bool) -> Iterator[str]:
     for why, times in sorted(cpu.tick_kept.items()):
         yield f"  the tick could not be stopped {plural(times, 'time')}: {why}"
     if cpu.unattributed:
-        yield f"  {cpu.unattributed:,} gaps above {show(LONG_NS)} without a cause"
+        yield f"  {plural(cpu.unattributed, 'gap')} of {show(LONG_NS)} or more without a cause"
     for name, line in cpu.interrupts.items():
         if line.exact is False:
             title = f"interrupt line {name} ({line.text})"

@@ -1,7 +1,8 @@
-"""Manage a separate trace instance that covers only the tested CPUs and is removed afterwards.
+"""Manage a separate trace instance that covers only the given CPUs and is removed afterwards.
 
 Documentation/trace/ftrace.rst: an instance has a separate buffer, clock, events and CPU mask, so other tracing is
-unaffected. Its name contains the owner's PID, so that the next start can remove instances whose owner was killed.
+unaffected. Its name contains the owner's PID and start time, so that the next start can remove the instances of a
+killed owner.
 """
 
 from __future__ import annotations
@@ -86,7 +87,10 @@ class Instance:
     """A trace instance: `with Instance(...) as trace: trace.on(); ...; trace.off(); trace.pages(cpu)`."""
 
     def __init__(self, host: Host, cpus: CpuSet, kinds: Sequence[EventType], size_kb: int, role: str) -> None:
-        """Create the instance. `size_kb`: the buffer size of each CPU in KiB. Raises NoTraceError."""
+        """Prepare the instance, which `with` creates; both raise NoTraceError.
+
+        `size_kb`: the buffer size of each CPU in KiB; `role`: the last part of the instance's name.
+        """
         self.host, self.cpus = host, cpus
         self.mount = mount(host)
         pid = os.getpid()
@@ -207,7 +211,7 @@ class Instance:
         yield from self._new_pages(cpu)
 
     def records(self, cpu: int) -> Iterator[tuple[int, EventType, int, Values]]:
-        """Yield the events of a CPU that this module knows: time stamp, type, task, and the fields of the type."""
+        """Yield the requested events of a CPU: time stamp, type, task, and the fields of the type."""
         for page in self.pages(cpu):
             for stamp, start, _length in formats.records(page):
                 if known := self.kinds.get(_NUMBER.unpack_from(page, start)[0]):
@@ -227,7 +231,7 @@ class Instance:
             self._forgotten[cpu] = self._dropped(cpu)
 
     def lost(self, cpu: int) -> int:
-        """The number of events that did not fit into the buffer of a CPU."""
+        """The number of events that did not fit into the buffer of a CPU since forget()."""
         return self._dropped(cpu) - self._forgotten.get(cpu, 0)
 
     def _dropped(self, cpu: int) -> int:

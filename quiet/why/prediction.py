@@ -23,7 +23,10 @@ _KSOFTIRQD = re.compile(r"task ksoftirqd/\d+ ")
 
 
 class Prediction:
-    """The effect of a profile on this host. `applied`: the profile is already applied."""
+    """The effect of a profile on this host. `applied`: the profile is already applied.
+
+    `absent`: the knobs that this host lacks, with the reasons; `in_place`: the knobs that are already applied.
+    """
 
     def __init__(self, facts: Facts, profile: Profile, plan: Plan, applied: bool) -> None:
         self._plan = plan

@@ -7,7 +7,7 @@
  * and not a constant, because Golden Cove and later cores execute additions of
  * small constants during register renaming, in no cycle at all.
  *
- * The wide chain consists of four independent dependent chains in parallel. It
+ * The wide chain consists of four dependent chains, which run in parallel. It
  * uses all the additions that the core can execute in a cycle, so it takes
  * longer when another thread runs on the same core. The other thread hardly
  * affects the narrow chain.
@@ -27,7 +27,7 @@
 /* Additions in the body of a loop; the loop itself adds two instructions that depend on no addition. */
 #define QN_CHAIN_BODY 16
 
-/* The durations of both chains, in ticks of the clock. */
+/* The time at which the first chain began, and the durations of both chains, in ticks of the clock. */
 typedef struct qn_chain {
 	uint64_t begin;
 	uint64_t wide;

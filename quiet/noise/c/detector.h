@@ -7,6 +7,8 @@
  * this file are in ticks of this clock. The loop cannot detect interruptions
  * shorter than a few of its own periods, or contention that does not stop the
  * core (a busy shared cache or memory bus).
+ *
+ * Functions that return an int return 0 or a negative error number.
  */
 #ifndef QN_DETECTOR_H
 #define QN_DETECTOR_H
@@ -60,6 +62,7 @@ typedef struct qn_watch {
 	uint64_t keeping; /* the shortest time that keeping a gap took */
 } qn_watch;
 
+/* The bucket of a value, and the lowest value of a bucket. */
 size_t qn_bucket(uint64_t value);
 uint64_t qn_bucket_floor(size_t bucket);
 

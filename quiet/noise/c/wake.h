@@ -3,6 +3,8 @@
  * apart, and records how much later than requested it runs again. This includes
  * delays that a spinning loop (detector.h) cannot detect: the exit from an idle
  * state, a late timer interrupt, and the scheduler.
+ *
+ * Functions that return an int return 0 or a negative error number.
  */
 #ifndef QN_WAKE_H
 #define QN_WAKE_H

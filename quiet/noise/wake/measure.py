@@ -31,6 +31,7 @@ FAR_NS = 100_000  # the kernel's path from a wake-up to the thread is shorter, e
 class WakeRequest:
     """The options; times in ns.
 
+    `stop_above` 0: never stop early; `fifo`: SCHED_FIFO priority, 0: an ordinary task.
     `source`: the option or file that names the CPUs, for errors; `applied`: the knobs that are applied to them.
     """
 
@@ -81,7 +82,7 @@ class WakeMeasurement:
 
 
 def measure(host: Host, wanted: WakeRequest, tick: Tick = lambda _passed: False) -> WakeMeasurement:
-    """Measure several CPUs at the same time, and leave nothing behind. Raises UsageError, Refused or DetectorError."""
+    """Measure several CPUs at the same time, and leave nothing behind. Raises UsageError or DetectorError."""
     facts = Facts(host)
     detector.check_cpus(wanted.cpus, facts.online, facts.present, wanted.source)
     seconds = wanted.duration / 1e9

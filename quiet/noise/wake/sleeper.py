@@ -74,7 +74,7 @@ class Sleeper:
         self.cpu, self.asked = cpu, request
         made = ffi.new("qn_wake **")
         if error := lib.qn_wake_create(made):
-            raise DetectorError(f"no memory for the histogram: {os.strerror(-error)}")
+            raise DetectorError(f"no memory for the histogram: {os.strerror(-error)}; free memory")
         self.wake = made[0]
         self.wake.period, self.wake.duration = request.period, request.duration
         self.wake.stop_above = request.stop_above
@@ -122,7 +122,9 @@ class Sleeper:
         limit = time.monotonic() + START_S
         while not self.wake.ready:
             if time.monotonic() > limit or self._ended():
-                raise DetectorError(f"the thread on CPU {self.cpu} ended or was not ready within {START_S} s")
+                raise DetectorError(
+                    f"the thread on CPU {self.cpu} ended or was not ready within {START_S} s; run the command again"
+                )
             time.sleep(0.002)
 
     def go(self) -> None:
@@ -146,7 +148,7 @@ class Sleeper:
         return tuple(sorted((each for each in seen if each.latency), reverse=True))
 
     def result(self) -> Slept:
-        """Wait for the thread's result. Raises DetectorError if it was killed, moved or could not sleep."""
+        """The result after the measurement. Raises DetectorError if the thread was killed, moved or could not sleep."""
         wake = self.wake
         if not wake.done:
             raise DetectorError(f"the thread on CPU {self.cpu} was killed before it finished; run the command again")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from quiet.noise.budgets import show
+from quiet.noise.command_report import plural
 from quiet.noise.table import histogram
 from quiet.noise.wake.events_around import TimelineEvent
 from quiet.noise.wake.report import CpuWakes, StoppedAt, WakeReport, WakeUpReport
@@ -43,11 +44,11 @@ def lines(report: WakeReport) -> Iterator[str]:
         yield "no limit was given (--max-latency, --stop-above), so there is no verdict"
     for number, count in report.throttled.items():
         if count:
-            yield f"CPU {number} was throttled {count} time{'' if count == 1 else 's'} because of heat or a power limit"
+            yield f"CPU {number} was throttled {plural(count, 'time')} because of heat or a power limit"
 
 
 def _cpu(number: int, cpu: CpuWakes) -> Iterator[str]:
-    yield f"**CPU {number}**: {cpu.wakes:,} wake-ups, {cpu.missed:,} periods missed"
+    yield f"**CPU {number}**: {plural(cpu.wakes, 'wake-up')}, {plural(cpu.missed, 'period')} missed"
     if not cpu.wakes:
         return
     values = {"min": cpu.min_ns, **cpu.percentiles_ns, "max": cpu.max_ns}
@@ -73,7 +74,7 @@ def _cpu(number: int, cpu: CpuWakes) -> Iterator[str]:
     yield ""
     yield from histogram(dict(cpu.histogram_us), "wake-ups by latency", 1000)
     if cpu.beyond:
-        yield f"  {cpu.beyond:,} wake-up{'' if cpu.beyond == 1 else 's'} beyond this range"
+        yield f"  {plural(cpu.beyond, 'wake-up')} beyond this range"
 
 
 def _wake_up(worst: WakeUpReport) -> Iterator[str]:

@@ -64,7 +64,7 @@ class WakeTrace:
 class WakeTracer:
     """Traces wake-ups.
 
-    `with WakeTracer(...) as trace: trace.on(); trace.drain(worst), periodically; trace.finish(worst)`.
+    `with WakeTracer(...) as trace: trace.on(); trace.drain(worst), periodically; trace.off(); trace.finish(worst)`.
     """
 
     def __init__(self, host: Host, pids: Mapping[int, int], online: CpuSet, period_ns: int) -> None:
@@ -130,7 +130,7 @@ class WakeTracer:
             each.off()
 
     def finish(self, worst: Sequence[WakeUp]) -> WakeTrace:
-        """Stop tracing and return the trace around these wake-ups."""
+        """The trace around these wake-ups; call off() before."""
         for each in self._all:
             each.drain()
         self._keep(worst, recent=False)
