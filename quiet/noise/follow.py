@@ -72,6 +72,7 @@ class Follower:
         self._made = contextlib.ExitStack()
         self._traces: tuple[tracefs.Instance, tracefs.Instance] | None = None
         self._first = clock.moment()
+        self._rate: Clock | None = None
         self.why = "kernel tracing has not begun"
         self.clock = ""
 
@@ -131,7 +132,9 @@ class Follower:
             self._off()
 
     def ns(self, ticks: int) -> float:
-        """Convert ticks to nanoseconds, at the clock's rate in the last take()."""
+        """Convert ticks to nanoseconds, at the clock's rate in the last take(); before one, at its rate until now."""
+        if self._rate is None:
+            self._rate = Clock(self._first, clock.moment())
         return self._rate.ns(ticks)
 
     def resume(self) -> None:

@@ -151,6 +151,8 @@ def measure_and_judge(
 
     with _ending_on_signals(), _without_collector():
         host = Host()
+        if options.prove_s:
+            prove.check(host)
         before = virtualization.throttled(host, cpus)
         measured = measure.measure(host, request, go_on)
         throttled = slowed(before, virtualization.throttled(host, cpus))

@@ -61,17 +61,32 @@ class Proof:
     why: str = ""
 
 
-def prove(host: Host, cpus: CpuSet, seconds: float, wait: Callable[[float], None] = time.sleep) -> Proof:
-    """Run the tracer on these CPUs for `seconds`. Raises Refused if a tracer is in use or does not start."""
+def check(host: Host) -> str:
+    """The reason why this host has no such tracer; "" if it has one. Raises Refused if a tracer is in use."""
     try:
         mount = tracefs.mount(host)
         tracefs.check(host)
-        why = _obstacle(host, mount)
     except tracefs.NoTraceError as error:
-        why = str(error)
-    if why:
-        return Proof(seconds, 0.0, Nanoseconds(0), {}, why)
-    _check_idle(host, mount)
+        return str(error)
+    why = _obstacle(host, mount)
+    if not why:
+        _check_idle(host, mount)
+    return why
+
+
+def prove(host: Host, cpus: CpuSet, seconds: float, wait: Callable[[float], None] = time.sleep) -> Proof:
+    """Run the tracer on these CPUs for `seconds`. An error is a reason without a proof, as the rest of the report is
+    already measured.
+    """
+    try:
+        why = check(host)
+        return Proof(seconds, 0.0, Nanoseconds(0), {}, why) if why else _run(host, cpus, seconds, wait)
+    except (Refused, tracefs.NoTraceError) as error:
+        return Proof(seconds, 0.0, Nanoseconds(0), {}, str(error))
+
+
+def _run(host: Host, cpus: CpuSet, seconds: float, wait: Callable[[float], None]) -> Proof:
+    mount = tracefs.mount(host)
     with (
         SmiCounter(host, cpus) as smis,
         _options(host, mount),

@@ -11,7 +11,7 @@ The phases add up to the latency. Times are in ticks; the events are from one CP
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -235,4 +235,4 @@ def clipped(frame: Frame, begin: int, end: int) -> Frame | None:
         return None
     inner = [cut for each in frame.inner if (cut := clipped(each, begin, end))]
     start, stop = max(frame.begin, begin), min(frame.end, end)
-    return Frame(frame.kind, frame.name, start, stop, frame.pid, frame.key, inner, frame.again)
+    return replace(frame, begin=start, end=stop, inner=inner, again=frame.again or frame.begin < begin)

@@ -57,6 +57,8 @@ def options(texts: NoiseTexts) -> WakeOptions:
     if texts.save_trace is not None:
         if texts.stop_above is None:
             raise UsageError("--save-trace needs --stop-above; add, for example, --stop-above 50us")
+        if texts.no_trace is not None:
+            raise UsageError("--save-trace: writes events of the trace; omit --no-trace")
         console.check_savable(texts.save_trace, "--save-trace")
     return WakeOptions(seconds, period, priority(texts.fifo), texts.no_trace is None, limits, texts.save_trace)
 

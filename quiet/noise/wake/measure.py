@@ -32,7 +32,6 @@ class WakeRequest:
     """The options; times in ns.
 
     `stop_above` 0: never stop early; `fifo`: SCHED_FIFO priority, 0: an ordinary task.
-    `source`: the option or file that names the CPUs, for errors; `applied`: the knobs that are applied to them.
     """
 
     cpus: CpuSet
@@ -41,8 +40,6 @@ class WakeRequest:
     stop_above: int = 0
     fifo: int = 0
     trace: bool = True
-    source: str = "--cpus"
-    applied: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +81,7 @@ class WakeMeasurement:
 def measure(host: Host, wanted: WakeRequest, tick: Tick = lambda _passed: False) -> WakeMeasurement:
     """Measure several CPUs at the same time, and leave nothing behind. Raises UsageError or DetectorError."""
     facts = Facts(host)
-    detector.check_cpus(wanted.cpus, facts.online, facts.present, wanted.source)
+    detector.check_cpus(wanted.cpus, facts.online, facts.present, "--cpus")
     seconds = wanted.duration / 1e9
     with elsewhere(wanted.cpus), contextlib.ExitStack() as stack:
         tracefs.remove_left_over(host)
@@ -116,7 +113,7 @@ def measure(host: Host, wanted: WakeRequest, tick: Tick = lambda _passed: False)
     for cpu, one in slept.items():
         states = idle_states.used(before[cpu], after[cpu])
         worst = tuple(ExplainedWakeUp(each, _anatomy(each, one, states, traced, result)) for each in one.worst)
-        result.cpus[cpu] = WakesOnCpu(one, worst, states, wanted.applied | boot_parameters(facts, cpu))
+        result.cpus[cpu] = WakesOnCpu(one, worst, states, boot_parameters(facts, cpu))
     _stopped(result, traced)
     return result
 

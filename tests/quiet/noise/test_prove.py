@@ -101,7 +101,8 @@ def test_the_options_are_written_back_when_it_is_ended(tmp_path: Path) -> None:
 def test_a_tracer_that_is_in_use_is_left_alone(tmp_path: Path, place: str) -> None:
     host = kernel(tmp_path, **{f"{place}current_tracer": "timerlat"})
     with pytest.raises(Refused, match="the tracer 'timerlat' is in use"):
-        prove.prove(host, frozenset({1}), 10, wait=lambda _: None)
+        prove.check(host)
+    assert "the tracer 'timerlat' is in use" in prove.prove(host, frozenset({1}), 10, wait=lambda _: None).why
     assert host.written == []
 
 

@@ -195,4 +195,8 @@ def test_a_frame_is_cut_with_those_in_it() -> None:
     cut = clipped(frame, 60, 80)
     assert cut
     assert (cut.begin, cut.end, [each.name for each in cut.inner], cut.net) == (60, 80, ["c"], 0)
+    assert cut.again
     assert clipped(frame, 100, 120) is None
+    pulled = Frame(IRQ, "timer", 0, 100, pulled=3)
+    assert (cut := clipped(pulled, 0, 50))
+    assert (cut.pulled, cut.again) == (3, False)

@@ -36,6 +36,7 @@ def mine() -> int:
         (("--stop-above", "50"), "--stop-above '50': not a time"),
         (("--max-latency", "0us"), "--max-latency '0us': not a time"),
         (("--save-trace", "x"), "--save-trace needs --stop-above"),
+        (("--stop-above", "1ms", "--save-trace", "x", "--no-trace"), "omit --no-trace"),
         (("--stop-above", "1ms", "--save-trace", "none/x"), "--save-trace none/x: no directory none"),
         (("--fifo", "100"), "--fifo '100'"),
         (("--threshold", "1us"), "--threshold applies to gaps"),
