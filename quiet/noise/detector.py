@@ -346,8 +346,8 @@ def check_cpus(
         raise UsageError(f"{option} {cpulist.format(absent)}: no such CPU; this host has {cpulist.format(present)}")
     if dark := cpus - online:
         raise UsageError(f"{option} {cpulist.format(dark)}: offline; online CPUs: {cpulist.format(online)}")
-    if fifo and cpus >= online:
+    if fifo and (cpus >= online or cpus >= os.sched_getaffinity(0)):
         raise Refused(
-            f"{option} {cpulist.format(cpus)}: with --fifo nothing else could run on these CPUs, and they "
-            "are all the online CPUs: leave out at least one"
+            f"{option} {cpulist.format(cpus)}: with --fifo nothing else could run on these CPUs, and this command may "
+            "use no others: leave out at least one, or let it use more"
         )

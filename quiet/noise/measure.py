@@ -110,9 +110,7 @@ def measure(
     with elsewhere(wanted.cpus), contextlib.ExitStack() as stack:
         tracefs.remove_left_over(host)
         first = clock.moment()
-        limits: list[str] = []
-        if wanted.cpus >= facts.online:
-            limits.append("all CPUs are measured, so this command and the rest of the system interrupt them too")
+        limits = self_inflicted(wanted.cpus, facts.online, "interrupt")
         naming: list[str] = []
         traced = _can_trace(host, wanted, limits, naming)
         request = _asked(wanted, traced)
@@ -236,6 +234,15 @@ def _costs(trace: tracefs.Instance, detectors: Sequence[Detector]) -> list[float
             lengths.append([each.fault() for each in detectors])
     without, within = ([min(each) for each in zip(*lengths, strict=True)] for lengths in lengths_by.values())
     return [max(b - a, 0) for a, b in zip(without, within, strict=True)]
+
+
+def self_inflicted(cpus: CpuSet, online: CpuSet, verb: str) -> list[str]:
+    """The limitation if this command itself has to run on the tested CPUs, where it does what `verb` says."""
+    if cpus >= online:
+        return [f"all CPUs are measured, so this command and the rest of the system {verb} them too"]
+    if cpus >= os.sched_getaffinity(0):
+        return [f"this command may use no other CPU, so it {verb}s the measured ones too"]
+    return []
 
 
 @contextlib.contextmanager

@@ -15,7 +15,7 @@ from quiet.noise import clock, detector, tracefs
 from quiet.noise.clock import Clock
 from quiet.noise.detector import Tick
 from quiet.noise.kernel_parameters import absent_parameters, boot_parameters
-from quiet.noise.measure import elsewhere
+from quiet.noise.measure import elsewhere, self_inflicted
 from quiet.noise.wake import idle_states
 from quiet.noise.wake.anatomy import Anatomy, Limits, Thread, dissect
 from quiet.noise.wake.events_around import TimelineEvent, timeline
@@ -86,9 +86,7 @@ def measure(host: Host, wanted: WakeRequest, tick: Tick = lambda _passed: False)
     with elsewhere(wanted.cpus), contextlib.ExitStack() as stack:
         tracefs.remove_left_over(host)
         first = clock.moment()
-        limits: list[str] = []
-        if wanted.cpus >= facts.online:
-            limits.append("all CPUs are measured, so this command and the rest of the system delay them too")
+        limits = self_inflicted(wanted.cpus, facts.online, "delay")
         asked = SleepRequest(wanted.period, wanted.duration, wanted.stop_above, wanted.fifo)
         started = stack.enter_context(sleepers(sorted(wanted.cpus), asked))
         tracer = _tracer(host, wanted, started, facts.online, limits, stack)

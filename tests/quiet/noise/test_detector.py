@@ -352,6 +352,7 @@ def test_cpus_that_cannot_be_watched_are_named(cpus: set[int], error: type[Excep
         detector.check_cpus(frozenset(cpus), frozenset(range(4)), frozenset(range(6)), "--cpus", fifo=50)
 
 
-def test_some_of_the_cpus_can_be_watched_and_all_of_them_too() -> None:
+def test_some_of_the_cpus_can_be_watched_and_all_of_them_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1, 2, 3})
     detector.check_cpus(frozenset({1, 2, 3}), frozenset(range(4)), frozenset(range(4)), "--cpus", fifo=50)
     detector.check_cpus(frozenset(range(4)), frozenset(range(4)), frozenset(range(4)), "--cpus")

@@ -124,6 +124,19 @@ def test_without_cpus_the_isolated_ones_are_measured_or_the_last_of_this_process
     assert measured() == [str(mine[0])]
 
 
+@pytest.mark.skipif(len(ONLINE) < 2, reason="on a single CPU everything is measured")
+def test_a_command_that_may_use_no_other_cpu_interrupts_the_measured_one_itself(quiet: Quiet) -> None:
+    args = ("noise", "--cpus", ONLINE[-1], "--duration", "0.1", "--no-trace", "--json")
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {ONLINE[-1]})
+    try:
+        for more in ((), ("--wake",)):
+            assert quiet(*args, *more).json["limits"][0].startswith("this command may use no other CPU")
+        is_error(quiet(*args, "--fifo", "50"), 3, "this command may use no others")
+    finally:
+        os.sched_setaffinity(0, before)
+
+
 def test_a_timeline_that_has_no_place_is_refused_before_anything_is_measured(quiet: Quiet, tmp_path: Path) -> None:
     places = (
         (tmp_path / "none" / "x.html", "no directory"),
