@@ -128,14 +128,9 @@ def test_nodes_are_released_days_later_and_when_allocating_fails(tmp_path: Path)
     assert not (tmp_path / "allocated").exists()
 
 
+@pytest.mark.long
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "command",
-    [
-        pytest.param("cbench ab --blocks 12 -- true true", marks=pytest.mark.long),
-        "cbench run hash --quick --trials 5",
-    ],
-)
+@pytest.mark.parametrize("command", ["cbench ab --blocks 12 -- true true", "cbench run hash --quick --trials 5"])
 def test_a_command_runs_on_every_node_like_a_study(tmp_path: Path, command: str) -> None:
     (tmp_path / "s.toml").write_text(f'[fleet]\nbin = "{BIN}"\ncommand = "{command}"\n')
     inventory(tmp_path)

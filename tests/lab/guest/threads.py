@@ -15,16 +15,17 @@ from pathlib import Path
 from tests.lab.guest.drive import cpus_of, forked
 from tests.lab.guest.observe import INSTANCE, busy_loops, is_kernel_thread
 
-FORK = re.compile(r"sched_process_fork: .* pid=(\d+) child_comm=.* child_pid=(\d+)$")
+FORK = re.compile(r" (\d+\.\d+): sched_process_fork: .* pid=(\d+) child_comm=.* child_pid=(\d+)$")
 EXEC = re.compile(r"sched_process_exec: filename=(\S+) pid=(\d+) ")
 EXIT = re.compile(r"sched_process_exit: .* pid=(\d+) ")
 SWITCH = re.compile(r"\[(\d+)\] \S+ +(\d+\.\d+): sched_switch: .* prev_pid=(\d+) .* next_comm=(.*) next_pid=(\d+) ")
 
 
-def judge(trace: str, root: int, program: str, cpus: list[int]) -> dict[str, object]:
+def judge(trace: str, root: int, program: str, cpus: list[int], *, together: bool) -> dict[str, object]:
     """Seconds of the command's tasks on each of these CPUs, and of all others that are not kernel threads.
 
-    Counted from the program's exec to its exit: before and after, the CPUs are not isolated.
+    Counted from the program's exec to its exit: before and after, the CPUs are not isolated. If tasks begin to work
+    together, as the threads of openmp.c do, they are counted from the start of the last one.
     """
     own = {root}
     first = 0  # the process that executes the program, while it runs
@@ -33,8 +34,10 @@ def judge(trace: str, root: int, program: str, cpus: list[int]) -> dict[str, obj
     used: dict[int, float] = dict.fromkeys(cpus, 0.0)
     foreign: dict[str, float] = defaultdict(float)
     for line in trace.splitlines():
-        if (fork := FORK.search(line)) and int(fork[1]) in own:
-            own.add(int(fork[2]))
+        if (fork := FORK.search(line)) and int(fork[2]) in own:
+            own.add(int(fork[3]))
+            if first and together:
+                used, since = dict.fromkeys(cpus, 0.0), dict.fromkeys(since, float(fork[1]))
         if not first and (begun := EXEC.search(line)) and int(begun[2]) in own and begun[1].endswith(f"/{program}"):
             first = int(begun[2])
         if first and (ended := EXIT.search(line)) and int(ended[1]) == first:
@@ -72,7 +75,8 @@ def main() -> int:
         trace = (INSTANCE / "trace").read_text(errors="replace")
     finally:
         INSTANCE.rmdir()
-    found = judge(trace, root, command[0].rpartition("/")[2], cpus_of(cpus)) | {"code": code}
+    together = any(word.endswith("/openmp") for word in command)
+    found = judge(trace, root, command[0].rpartition("/")[2], cpus_of(cpus), together=together) | {"code": code}
     (out / f"{name}.json").write_text(json.dumps(found, indent=1))
     return 0
 
