@@ -44,7 +44,7 @@ effects: setup lab-setup ## measure in the lab which interruptions each knob rem
 thesis: setup lab-setup ## reproduce the table of docs/exact-machine.md on emulated machines (a few minutes)
 	@$(BIN)/python -m tests.lab.thesis $(if $(JSON),--json '$(JSON)')
 
-test: setup ## run the tests; those that boot real kernels use one kernel per case (25 minutes on 2 cores)
+test: setup ## run the tests; those that boot real kernels use one kernel per case (30 to 45 minutes on 2 cores)
 	@$(MAKE) --no-print-directory lab-setup || echo '==> the tests that boot kernels will be SKIPPED'
 	@tests/lab/harness/needs.sh studies || echo '==> the tests of some bundled studies will be SKIPPED'
 	@tests/lab/harness/needs.sh suites || echo '==> the tests with suites of google/benchmark, Go and Catch2 will be SKIPPED'
