@@ -26,6 +26,7 @@ from quiet.noise.detector import Detector, DetectorRequest, Tick, Watched
 from quiet.noise.frequency import Frequency, FrequencyCounter
 from quiet.noise.kernel_parameters import absent_parameters, boot_parameters
 from quiet.noise.names import SENT_BEFORE_NS, Senders, namer
+from quiet.noise.own_cpus import elsewhere, self_inflicted
 from quiet.noise.smi import SmiCounter
 
 CLOCK_MONOTONIC_COARSE = 6  # time.h
@@ -234,27 +235,6 @@ def _costs(trace: tracefs.Instance, detectors: Sequence[Detector]) -> list[float
             lengths.append([each.fault() for each in detectors])
     without, within = ([min(each) for each in zip(*lengths, strict=True)] for lengths in lengths_by.values())
     return [max(b - a, 0) for a, b in zip(without, within, strict=True)]
-
-
-def self_inflicted(cpus: CpuSet, online: CpuSet, verb: str) -> list[str]:
-    """The limitation if this command itself has to run on the tested CPUs, where it does what `verb` says."""
-    if cpus >= online:
-        return [f"all CPUs are measured, so this command and the rest of the system {verb} them too"]
-    if cpus >= os.sched_getaffinity(0):
-        return [f"this command may use no other CPU, so it {verb}s the measured ones too"]
-    return []
-
-
-@contextlib.contextmanager
-def elsewhere(cpus: CpuSet) -> Iterator[None]:
-    """Keep this process off the tested CPUs inside the block."""
-    before = os.sched_getaffinity(0)
-    if before - cpus:
-        os.sched_setaffinity(0, before - cpus)
-    try:
-        yield
-    finally:
-        os.sched_setaffinity(0, before)
 
 
 def _asked(wanted: NoiseRequest, traced: bool) -> DetectorRequest:

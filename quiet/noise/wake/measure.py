@@ -15,7 +15,7 @@ from quiet.noise import clock, detector, tracefs
 from quiet.noise.clock import Clock
 from quiet.noise.detector import Tick
 from quiet.noise.kernel_parameters import absent_parameters, boot_parameters
-from quiet.noise.measure import elsewhere, self_inflicted
+from quiet.noise.own_cpus import elsewhere, self_inflicted
 from quiet.noise.wake import idle_states
 from quiet.noise.wake.anatomy import Anatomy, Limits, Thread, dissect
 from quiet.noise.wake.events_around import TimelineEvent, timeline

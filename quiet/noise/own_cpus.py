@@ -1,0 +1,30 @@
+"""Keep this process off the tested CPUs, and report if that is not possible."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+
+from quiet.cpulist import CpuSet
+
+
+def self_inflicted(cpus: CpuSet, online: CpuSet, verb: str) -> list[str]:
+    """The limitation if this command itself has to run on the tested CPUs, where it does what `verb` says."""
+    if cpus >= online:
+        return [f"all CPUs are measured, so this command and the rest of the system {verb} them too"]
+    if cpus >= os.sched_getaffinity(0):
+        return [f"this command may use no other CPU, so it {verb}s the measured ones too"]
+    return []
+
+
+@contextlib.contextmanager
+def elsewhere(cpus: CpuSet) -> Iterator[None]:
+    """Keep this process off the tested CPUs inside the block."""
+    before = os.sched_getaffinity(0)
+    if before - cpus:
+        os.sched_setaffinity(0, before - cpus)
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
