@@ -64,7 +64,9 @@ def tell_or_json(result: object, as_json: bool, line: str) -> None:
 
 
 def decimals(value: float, width: float) -> int:
-    """The number of decimal places that show a value to a tenth of its interval's width; 0 for a whole number."""
+    """The number of decimal places that show a value to at most half its interval's width, but at most 4; 0 for a
+    whole number without a width, and from a million on.
+    """
     if float(value).is_integer() and width == 0:
         return 0
     return next((digits for digits in range(4) if width * 10**digits >= 2), 4) if value < 1e6 else 0

@@ -13,7 +13,7 @@ Params = Mapping[str, int]
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One parameter of a workload: a whole number between `minimum` and `maximum`."""
+    """One parameter of a workload: a whole number from `minimum` to `maximum`; `quick`: the default with --quick."""
 
     name: str
     default: int
@@ -232,7 +232,8 @@ PLAIN = Layout()
 class Session:
     """The facts about one measuring process, as it reports them, and all of its trials.
 
-    `ticks_per_second`: the rate of the clock, None if unknown.
+    `stolen_ms`: the time in ms that the hypervisor took from the CPU, None if unknown. `ticks_per_second`: the rate of
+    the clock, None if unknown.
     """
 
     counter: Counter

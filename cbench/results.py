@@ -65,7 +65,7 @@ def to_json(value: object) -> JsonValue:
 
 
 def json_text(value: object) -> str:
-    """The JSON text of to_json(). The entries of a dataclass's large mappings are converted on all CPUs."""
+    """The JSON text of to_json(). The entries of a dataclass's large mappings are converted in parallel."""
     import json
 
     if not is_dataclass(value) or isinstance(value, type):

@@ -1,4 +1,4 @@
-"""Apply one function to many numbers, with one process per CPU.
+"""Apply one function to many numbers, with one process per CPU but at most MOST processes.
 
 Processes are forked, so that they share the arrays that the function uses; their results are pickled into shared
 memory. If a process fails, this process repeats its part, and so raises the same error.

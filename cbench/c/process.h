@@ -35,7 +35,7 @@ int cb_process_start(const char *path, char *const *argv, char *const *envp, con
  */
 int cb_process_wait(cb_process *process, int timeout_ms);
 
-/* Collect the program's exit status and resource usage; blocks until it has ended. */
+/* Collect the program's exit status and resource usage; blocks until it has ended. Returns 0 or -errno. */
 int cb_process_reap(cb_process *process);
 
 #endif

@@ -33,7 +33,7 @@ class CompareResult:
     `skipped`, `other_units`: tests that are not compared, with the reason. `tests`: the outcome of each test,
     regressions first; with several NEW, the name of a test ends with the file of its NEW. `hosts_differ`: differences
     between the hosts that the files report. `failed`: tests that failed in some processes, with the error. `a`, `b`:
-    OLD and the first NEW; `only_in_a`, `only_in_b`: tests that only one of these two has; `margin`: the threshold as a
+    OLD and the first NEW; `only_in_a`, `only_in_b`: equal to `only_in_old`, `only_in_new`; `margin`: the threshold as a
     share.
     """
 

@@ -50,10 +50,11 @@ class ComparedSide:
 
 @dataclass(frozen=True, slots=True)
 class ComparedTest:
-    """A test on both sides. `by`: the unit that yields one number, always "process". `ratio`: None if A is 0. `p_holm`:
-    p corrected for all comparisons, which determines the outcome. `p_same_holm`: the corrected p for a difference
-    beyond the threshold. `measured_first`: the side that was measured before the other, None if they were interleaved
-    or the order is unknown. `new`: the file of B. `more_processes`: how to get enough processes, if there are too few.
+    """A test on both sides. `by`: the unit that yields one number, always "process". `ratio`: None if only A is 0.
+    `p_holm`: p corrected for all comparisons, which determines the outcome. `p_same_holm`: the corrected p for a
+    difference beyond the threshold. `measured_first`: the side that was measured before the other, None if they were
+    interleaved or the order is unknown. `new`: the file of B. `more_processes`: how to get enough processes, if there
+    are too few.
     """
 
     test: str
@@ -95,7 +96,9 @@ def unlike(a: TestSample, b: TestSample) -> str:
 
 
 def compared(a: TestSample, b: TestSample, options: CompareOptions) -> tuple[TestSample, TestSample, Comparison]:
-    """Both sides, reduced to the trials that count, and their uncorrected comparison."""
+    """Both sides, reduced to the trials that count, and their uncorrected comparison. Raises UsageError if the values
+    do not allow it.
+    """
     if options.clean_only:
         a, b = (_clean(side, which) for side, which in ((a, "A"), (b, "B")))
     for each in (a, b):

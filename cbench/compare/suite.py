@@ -27,10 +27,10 @@ NO_REGRESSION, REGRESSION, NOTHING_JUDGED = 0, 1, 2
 class SuiteTest:
     """A test of a suite: NEW against OLD.
 
-    `delta_pct`: how much higher NEW's headline is, in %, None if OLD's is 0; `interval_pct`: this test's uncorrected
-    interval, None if the samples allow none. `p`: the p-value for no difference; `p_adjusted`: `p` corrected for all
-    tests. `p_same_adjusted`: corrected p for a difference beyond the threshold, None if there is no threshold. `n`:
-    processes in OLD and in NEW.
+    `delta_pct`: how much higher NEW's headline is, in %, None if only OLD's is 0; `interval_pct`: this test's
+    uncorrected interval, None if the samples allow none. `p`: the p-value for no difference; `p_adjusted`: `p`
+    corrected for all tests. `p_same_adjusted`: corrected p for a difference beyond the threshold, None if there is no
+    threshold. `n`: processes in OLD and in NEW.
     """
 
     outcome: str

@@ -23,7 +23,7 @@ FROM_ZERO = "from 0"
 
 
 def percent(ratio: float | None) -> str:
-    """A ratio as a change: "+1.25 %", with enough digits to show that it is not 0."""
+    """A ratio as a change: "+1.25 %", with enough digits to show that it is not 0; FROM_ZERO for None and infinity."""
     if ratio is None or not isfinite(ratio):
         return FROM_ZERO
     return f"{_short(100 * (ratio - 1), '+')} %"

@@ -103,7 +103,7 @@ class ExportOptions:
 
 @dataclass(frozen=True, slots=True)
 class ExportResult:
-    """The facts about a written file. `series`: None unless the data are a file of `cbench run`."""
+    """The facts about an export. `output`: None for stdout. `series`: None unless the data are from `cbench run`."""
 
     format: str
     output: str | None

@@ -1,4 +1,4 @@
-"""Detect interruptions of a command from the kernel's counts, which are read before and after each trial.
+"""Detect interruptions of a command from the kernel's counts, which are read between trials.
 
 A long command is always interrupted by the timer, so an interrupt alone does not mark a trial as disturbed, unlike for
 a workload of microseconds. A trial is marked if the command was preempted, had to wait for a CPU, migrated, or read

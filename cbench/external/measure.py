@@ -85,7 +85,7 @@ class Measured:
 
 
 class CommandRunner:
-    """Executes commands in a constant environment, each time with a different stack position."""
+    """Executes commands in a constant environment, each time with a different stack position if the options say so."""
 
     def __init__(self, options: ExternalOptions, launcher: Launcher, cpus: frozenset[int], start: StartCounts) -> None:
         self._options, self._launcher, self._start = options, launcher, start

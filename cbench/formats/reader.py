@@ -25,12 +25,13 @@ PLUGIN_COUNTS = ("preempted", "major_faults", WAITED_NS, STOLEN_MS)
 class TestSample:
     """One test's values, a tuple per process. `clean`: the values of undisturbed trials; `cpu`: None if unknown.
 
-    `counter`: the counted event; `method`: how it was read; both "" if unknown. `cannot_tell`: the reason why the
-    values allow no comparison. `begun`: start time of each process, in ns since 1970; empty if unknown. `summary`: the
-    reason why the only value of each process is a summary of samples that the file lacks; "" for samples.
-    `more_processes`: advice on how to get `{n}` processes. `passport`: the host's facts in the file, None if it has
-    none. `interruptions`: number of interruptions by cause; `waited_ns` and `stolen_ms` are times. `failed`: an error
-    message for each process in which the test failed, and which has no values.
+    `quantum`: the step of the values, in `unit`; `host`: the model of the CPU, "" if unknown. `cut_short`: the number
+    of series of a store that were not finished. `counter`: the counted event; `method`: how it was read; both "" if
+    unknown. `cannot_tell`: the reason why the values allow no comparison. `begun`: start time of each process, in ns
+    since 1970; empty if unknown. `summary`: the reason why the only value of each process is a summary of samples that
+    the file lacks; "" for samples. `more_processes`: advice on how to get `{n}` processes. `passport`: the host's facts
+    in the file, None if it has none. `interruptions`: number of interruptions by cause; `waited_ns` and `stolen_ms` are
+    times. `failed`: an error message for each process in which the test failed, and which has no values.
     """
 
     name: str

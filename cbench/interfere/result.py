@@ -30,7 +30,10 @@ class UnmeasuredCondition:
 
 @dataclass(frozen=True, slots=True)
 class MeasuredCondition(UnmeasuredCondition):
-    """The unloaded condition. `trials`: the values of all trials, a tuple per visit."""
+    """The unloaded condition. `floor`: the lowest value that repeats or, if `floor_repeats` is false, the 5 % quantile.
+    `load_busy_pct`: the load's CPU time in % of its running time, None without a load. `trials`: the values of all
+    trials, a tuple per visit.
+    """
 
     visits: int
     floor: int

@@ -35,7 +35,9 @@ def knobs_command(
         list[str] | None, typer.Option("--without", metavar="KNOB", help="Never apply this knob; repeatable.")
     ] = None,
     cpus: Annotated[str, typer.Option(metavar="LIST", help="CPUs to isolate (default: the profile's).")] = "",
-    duration: Annotated[float, typer.Option(metavar="S", help="Measure for S seconds in each application.")] = 10.0,
+    duration: Annotated[
+        float, typer.Option(metavar="S", help="Measure CPUs for S seconds in each application.")
+    ] = 10.0,
     trials: Annotated[
         int | None, typer.Option(metavar="N", help="Number of runs in each application (of a command or workload).")
     ] = None,

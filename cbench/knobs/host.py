@@ -35,7 +35,8 @@ SOURCE = "cbench screen knobs "
 @dataclass(frozen=True, slots=True)
 class KnobPlan:
     """The knobs to screen on this host. `fixed`: knobs that are always applied; `idle`: the number of the profile's
-    other knobs, which have nothing to change on this host; `rest`: the profile's housekeeping CPUs.
+    other knobs, which have nothing to change on this host; `choices`: the profile's value of each applied knob; `boot`:
+    the profile's boot parameters that the kernel lacks; `rest`: the profile's housekeeping CPUs.
     """
 
     profile: str
@@ -57,7 +58,9 @@ class KnobPlan:
 
 
 def planned(options: KnobOptions, reader: Reader) -> KnobPlan:
-    """Determine the knobs to screen. Raises UsageError or Refused if there are none."""
+    """Determine the knobs to screen. Raises Refused if there are none, UsageError for a knob of --only that would
+    change nothing.
+    """
     profile = load_profile(options.profile)
     if options.without:
         profile = profile._replace(knobs={k: v for k, v in profile.knobs.items() if k not in options.without})
@@ -111,8 +114,8 @@ class KnobHost:
 
     @contextmanager
     def applied(self, left_out: LeftOut) -> Iterator[None]:
-        """A context in which the profile is applied without these knobs. Raises Refused, or Incomplete after a partial
-        restore.
+        """A context in which the profile is applied without these knobs. Raises Refused if it cannot be applied,
+        Incomplete after a partial restore.
         """
         profile = self._plan.as_profile(left_out, self._source)
         if not profile.knobs:

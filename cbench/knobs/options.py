@@ -43,7 +43,11 @@ FEWEST = 15
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnobOptions:
-    """The options of a screening. Raises UsageError for invalid ones."""
+    """The options of a screening. Raises UsageError for invalid ones.
+
+    `cpus`: "" for the profile's. `words`: the command or workload; `trials`: its runs in each application, None for the
+    default of `cbench run`. `duration`, `budget`: in seconds; `budget`: None for no limit. `within`: a share.
+    """
 
     profile: str = "bench"
     response: str = "lost"

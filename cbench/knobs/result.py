@@ -89,7 +89,8 @@ class ProfileCheck:
 
 @dataclass(frozen=True, slots=True)
 class KnobsResult:
-    """The result of a screening. `full` and `none`: the response with the whole profile and without any of its knobs.
+    """The result of a screening. `full` and `none`: the response with the whole profile and without any of its knobs;
+    `deviation`: the standard deviation of one application's response; each None if unknown.
 
     `finished`: whether every knob is decided and the smallest profile was compared. `smallest`: the joint effect from
     which a group of dropped knobs would have been detected, None if no knob was dropped.

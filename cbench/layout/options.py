@@ -13,10 +13,11 @@ FEWEST_BUILDS, FEWEST_BLOCKS = 3, 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LayoutOptions:
-    """The program to build, and the options for measuring it.
+    """The program to build, and the options for measuring it. Raises UsageError for invalid options.
 
     `run`: the command to measure, "" for the program itself. `effect`: the claimed effect, a share. `budget_s`: time
-    for measuring in seconds, excluding the builds. `blocks`: None for as many as the budget allows.
+    for measuring in seconds, excluding the builds. `blocks`: None for as many as the budget allows. `timeout`: the
+    longest run in seconds, None for no limit.
     """
 
     preset: str
@@ -60,4 +61,4 @@ class LayoutOptions:
         if self.build or self.objects:
             raise UsageError(f"--preset {ENVIRONMENT} builds nothing: omit --build and --objects")
         if not self.run or PROGRAM in self.run:
-            raise UsageError(f"--preset {ENVIRONMENT}: give the command to measure with --run")
+            raise UsageError(f"--preset {ENVIRONMENT}: give the command to measure with --run, without {PROGRAM}")

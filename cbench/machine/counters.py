@@ -187,7 +187,8 @@ def _unavailable(refused: dict[str, list[str]]) -> list[str]:
 
 
 def add_events(counter: Counter, handle: Any, wanted: Sequence[str] | None, cpu: int) -> Counter:
-    """The counter with additionally counted events: `wanted`, or suitable events if that is None.
+    """The counter with additionally counted events: `wanted`, or suitable events if that is None. With the counter
+    cycles, wanted events are preceded by IN_KERNEL if there is room.
 
     An unavailable event is omitted with its reason. Raises UsageError if that event was requested by name.
     """

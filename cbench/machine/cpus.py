@@ -16,7 +16,7 @@ def default_cpu(isolated: frozenset[int], allowed: frozenset[int]) -> int:
 def choose_cpus(texts: Sequence[str], isolated: frozenset[int]) -> list[int]:
     """The requested CPUs ("0", "2-3", ...) in order, without duplicates; the default CPU if none is requested.
 
-    Raises UsageError for a CPU that is not online.
+    Raises UsageError for a text that is not a CPU list, and for a CPU that is not online.
     """
     if not texts:
         return [default_cpu(isolated, frozenset(os.sched_getaffinity(0)) | reachable(isolated))]
@@ -35,7 +35,9 @@ def choose_cpus(texts: Sequence[str], isolated: frozenset[int]) -> list[int]:
 
 
 def one_cpu(text: str | None, isolated: frozenset[int]) -> int:
-    """The one CPU to measure on. Raises UsageError if `text` names several."""
+    """The one CPU to measure on; None for the default CPU. Raises UsageError as choose_cpus() does, and if `text` names
+    several CPUs.
+    """
     cpus = choose_cpus([text] if text is not None else [], isolated)
     if len(cpus) > 1:
         raise UsageError(f"--cpu {text}: give one CPU, not {len(cpus)}")

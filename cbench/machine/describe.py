@@ -48,8 +48,9 @@ def siblings(cpu: int) -> frozenset[int]:
 
 @dataclass(frozen=True, slots=True)
 class HostFacts:
-    """The host's part of the results. `governor`: None if the host shows none; `missing`: settings that would make the
-    host quieter. `passport`: the facts used to compare this result with another.
+    """The host's part of the results. `governor`: None if the host shows none; `quiet`: whether all measured CPUs are
+    isolated; `missing`: settings that would make the host quieter, None if not determined. `passport`: the facts used
+    to compare this result with another.
     """
 
     cpu: str

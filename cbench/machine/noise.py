@@ -30,8 +30,9 @@ class NoiseVerdict:
 
 
 def verified() -> NoiseVerdict | None:
-    """Run `quiet verify` for SHORT_S seconds from the housekeeping CPUs; None if no profile is applied. Raises
-    QuietError if it fails.
+    """Run `quiet verify` for SHORT_S seconds from the housekeeping CPUs; None if no profile is applied. If it fails,
+    the verdict is unknown. Raises QuietError if the applied profile cannot be read or this process cannot return to its
+    CPUs.
     """
     applied = applied_state(Reader())
     if applied is None:

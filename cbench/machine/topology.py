@@ -43,7 +43,9 @@ class Place:
 
 
 def caches(reader: Reader, cpu: int) -> tuple[Cache, ...]:
-    """The caches that hold this CPU's data, the nearest first; empty if the host shows none."""
+    """The caches that hold this CPU's data, the nearest first; empty if the host shows none. Raises UsageError, with
+    the file, for a malformed list of CPUs.
+    """
     shared = []
     for index in reader.numbered(f"{CPU_FOLDER}/cpu{cpu}/cache", "index"):
         base = f"{CPU_FOLDER}/cpu{cpu}/cache/index{index}/"

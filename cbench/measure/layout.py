@@ -42,7 +42,7 @@ SINGLE = LayoutPlan()
 
 def plan(processes: int, vary: str, seed: int, base: Layout) -> LayoutPlan:
     """The plan for this number of processes. `vary`: factor names separated by commas, "all" or "". Raises UsageError
-    for invalid factors.
+    for unknown factors, numbers out of range, and factors to vary in a single process.
     """
     if not 1 <= processes <= MOST_PROCESSES:
         raise UsageError(f"--processes {processes}: must be from 1 to {MOST_PROCESSES:,}")

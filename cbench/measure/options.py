@@ -21,6 +21,7 @@ class MeasureOptions:
     """The options of a measurement; created by measure_options().
 
     `trials`: trials per process; with `until_clean`, their maximum number. `warmup`: None continues until settled.
+    `timeout`: the longest time in seconds without a message from the process.
     `events`: None selects events that fit the counter. `until_clean`: the number of clean trials that each process must
     reach. `number_given`: whether the user gave a number of trials.
     """

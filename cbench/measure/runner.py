@@ -104,15 +104,15 @@ class Worker:
         return message
 
     def close(self) -> None:
-        """End the child and its descendants."""
+        """End the child and its process group."""
         self.ended(patience=0)
         os.close(self._in)
         os.close(self._out)
         os.close(self._end)
 
     def ended(self, patience: float) -> int:
-        """The child's exit status. A child that has not exited after `patience` seconds is killed; its own children are
-        always killed.
+        """The child's exit status. A child that has not exited after `patience` seconds is killed; the rest of its
+        process group is always killed.
 
         Signaling the process group is safe: its ID is not reused before the child is reaped, at the end of this method.
         """
@@ -153,8 +153,8 @@ def run(
 ) -> Session:
     """Measure one process's trials. Raises QuietError, in one line, for any failure of the worker.
 
-    `name`: the workload's name. `follower` names the causes; `keeper` receives each chunk of trials immediately;
-    `enough` may end the measurement early.
+    `name`: the workload's name. `timeout`: seconds without a message of the worker. `follower` names the causes;
+    `keeper` receives each chunk of trials immediately; `enough` may end the measurement early.
     """
     with contextlib.closing(Worker("cbench.measure.worker", job.layout)) as worker:
         causes = Causes(follower, job.cpu, worker.process.pid, bool(job.own_faults))

@@ -37,8 +37,8 @@ MISPREDICTED = ("branch-misses", "branch-misses:u")
 
 
 def page_size(address: int) -> str:
-    """The size of the pages behind the mapping at `address`, from /proc/self/smaps: "huge", "partly huge" or
-    "small".
+    """The size of the pages behind the mapping at `address`, from /proc/self/smaps: "huge", "partly huge", "small" or
+    "unknown".
     """
     inside, size = False, 0
     for line in (Reader().text("/proc/self/smaps") or "").splitlines():

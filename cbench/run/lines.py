@@ -59,7 +59,9 @@ def _time(ns: float) -> str:
 
 
 def histogram(values: Sequence[int], headline: Headline) -> list[str]:
-    """A histogram in one line, from the lowest value up to a few widths of the interval; [] if all values are equal."""
+    """A histogram in one line, from the lowest value to the 95th percentile, but no further than WIDTHS widths from the
+    interval; [] if there is no interval, or values are too few or all equal.
+    """
     ordered = sorted(values)
     if headline.interval is None or len(ordered) < 2 * len(BARS) or ordered[0] == ordered[-1]:
         return []

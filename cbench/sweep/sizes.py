@@ -60,7 +60,9 @@ def accesses(text: str) -> tuple[int, ...]:
 
 
 def fitting(wanted: Iterable[int], free: int) -> tuple[tuple[int, ...], str]:
-    """The sizes that fit into free memory, and a line about the sizes that do not ("" if all do)."""
+    """The sizes that fit into `free` bytes of memory, and a line about the sizes that do not ("" if all do). Raises
+    UsageError if none fits.
+    """
     wanted = tuple(wanted)
     most = int(MEMORY_SHARE * free)
     fit = tuple(size for size in wanted if size <= most)

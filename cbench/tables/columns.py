@@ -158,6 +158,7 @@ def named(test: str, metric: str) -> str:
 
 
 def orders_of(column: Column) -> NDArray[np.bool_]:
+    """For each row, whether its order changes from run to run. Raises ColumnError for an unknown order."""
     order = coded("order", column)
     kinds = np.zeros(len(order.names), dtype=bool)
     for number, name in enumerate(order.names):
@@ -169,6 +170,7 @@ def orders_of(column: Column) -> NDArray[np.bool_]:
 
 
 def numbers_of(name: str, column: Column) -> NDArray[np.float64]:
+    """The numbers of a column, NaN for a missing one. Raises ColumnError for other text and for infinity."""
     if isinstance(column, Coded):
         first = {int(code): row for row, code in reversed(list(enumerate(column.codes)))}
         kinds = [_number(name, first.get(code, 0), text) for code, text in enumerate(column.names)]

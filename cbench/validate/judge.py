@@ -227,7 +227,7 @@ def _near(ratio: float, ends: Interval | None, paired: bool) -> bool | None:
 
 
 def _clocks(measured: ValidationData, level: float) -> Iterator[ClockResult]:
-    """The etalon measured with every available clock; the clocks of one host share one source."""
+    """The etalon measured with each of CLOCKS; the clocks of one host share one source."""
     wanted = measured.about.etalon_s
     series = [each for each in measured.series if each.workload == ETALON and not each.kind]
     for name, row in ((name, each.row(name)) for each in series for name in CLOCKS if name in each.values):

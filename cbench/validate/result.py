@@ -82,8 +82,8 @@ class AgreementResult(OfWorkload):
 
 @dataclass(frozen=True, slots=True)
 class ClockResult:
-    """The etalon measured with one clock; `said`: the basis for judging the clock. The other fields are as in
-    etalon.Etalon.
+    """The etalon measured with one clock; `said`: the shortest trial in seconds, by which the clock is judged. The
+    other fields are as in etalon.Etalon.
     """
 
     instruments: tuple[str, ...]

@@ -63,7 +63,9 @@ def load(path: str, cpu: int) -> Iterator[Callable[[], float]]:
 
 
 def begin(path: str) -> None:
-    """Start the load in the background; returns when it accepts connections."""
+    """Start the load in a background process, and exit when it accepts connections. Raises UsageError if the socket
+    cannot be created.
+    """
     Path(path).unlink(missing_ok=True)
     listening = socket.socket(socket.AF_UNIX)
     try:

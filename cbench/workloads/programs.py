@@ -7,7 +7,7 @@
     python -m cbench.workloads.programs 4 [ms=N]                      read a clock until N milliseconds have elapsed
 
 Each program checks its result, and exits with 1 if the result is wrong. It prints one JSON object: the work done, and
-the time of the work itself, excluding Python's start, by every available clock and in ticks of cbench's own clock.
+the time of the work itself, excluding Python's start, by each of CLOCKS and in ticks of cbench's own clock.
 
 Source: D. Flater, NIST Technical Note 1855 (2014), section 3.2. In the Note, the parameters are start 10^7, 8 processes
 and exponent 31, 5 blocks of 10 MiB, and ten seconds.
@@ -148,7 +148,7 @@ PROGRAMS: tuple[tuple[Callable[..., Made], dict[str, tuple[int, int]]], ...] = (
 
 
 def program(which: str, arguments: list[str]) -> Made:
-    """Run one of the five programs. Raises UsageError for unknown arguments, WrongResult for a wrong result."""
+    """Run one of the five programs. Raises UsageError for invalid arguments, WrongResult for a wrong result."""
     if which not in (*NAMES, *map(str, range(len(NAMES)))):
         raise UsageError(f"{which!r}: unknown program; use 0 to {len(NAMES) - 1}, or {', '.join(NAMES)}")
     number = NAMES.index(which) if which in NAMES else int(which)
@@ -170,7 +170,7 @@ def program(which: str, arguments: list[str]) -> Made:
 
 
 def main() -> int:
-    """The command line."""
+    """Run the command line. Returns the exit code."""
     try:
         if len(sys.argv) < 2:
             raise UsageError(f"the program is missing: use 0 to {len(NAMES) - 1}, or {', '.join(NAMES)}")

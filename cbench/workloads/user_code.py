@@ -18,7 +18,7 @@ PROTOTYPE = "uint64_t run(void *state, uint64_t n)"
 
 
 def is_user_code(text: str) -> bool:
-    """Whether the text has the form FILE:FUNCTION, which built-in workloads do not have."""
+    """Whether the text names a file, with or without :FUNCTION, and not a built-in workload."""
     return ":" in text or "/" in text or text.endswith((".c", ".so"))
 
 

@@ -32,12 +32,12 @@ __attribute__((noinline)) uint64_t cb_memory_run(void *state, uint64_t n)
 	return x ^ value;
 }
 
-/* The buffer is in huge pages by default, because two processes with small pages measure different numbers. */
 #define MOST_OFFSET 4096u
 
 /*
  * params: n, size in bytes, pages (1: huge, 0: small), offset from the beginning of a page in bytes; the last
- * two are optional. Word i holds i * 2654435761 mod 2^32 (Knuth's multiplicative hash).
+ * two are optional. Huge pages are the default, because two processes with small pages measure different
+ * numbers. Word i holds i * 2654435761 mod 2^32 (Knuth's multiplicative hash).
  */
 static int create_memory(const uint64_t *params, size_t count, void **ret)
 {

@@ -125,8 +125,8 @@ def measure(
 
     `params`: parameters in the workload's order. `rewarm`: the `n` of an untimed call before each trial, also with
     interrupts off; 0 for no such call. `counter`: one of COUNTERS. `stop_machine`: whether to stop every other CPU
-    during a trial. Raises UsageError for a request that no module supports. Raises Refused if the module is not loaded,
-    access is denied, or this host does not support the request.
+    during a trial. Raises UsageError for a rejected parameter, an unavailable counter, or a CPU that is not online.
+    Raises Refused if the module is not loaded, access is denied, or the module refuses the request for another reason.
     """
     request = bytearray(REQUEST.size)
     written = array.array("Q", bytes(16 * trials))
@@ -223,7 +223,7 @@ def refusal(answer: ModuleAnswer, function: str, params: Mapping[str, int], cpu:
         Reason.CPU_OFFLINE: moved,
         Reason.NOT_BOUND: moved,
         Reason.BUSY: "another process is measuring in the kernel: wait until it ends",
-        Reason.NO_MEMORY: f"{work}: the kernel does not have that much memory to spare; reduce --trials or the size",
+        Reason.NO_MEMORY: f"{work}: the kernel does not have that much memory to spare; reduce its buffer with --param",
         Reason.TOO_LONG: f"{work}: interrupts would be off for {took} or more per trial, at most "
         f"{limit_ns / 1e6:g} ms is allowed; try --param n={max(1, answer.fitting_n)}",
         Reason.SIGNAL: "interrupted by a signal before the first trial",

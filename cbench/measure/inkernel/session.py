@@ -37,7 +37,7 @@ def check(workload: Workload, counter: str) -> None:
 def session(name: str, job: Job, stop_machine: bool, keeper: Keeper | None, enough: Enough | None) -> Session:
     """Measure a job with interrupts off, in requests of CHUNK trials; the keeper gets each request's trials at once.
 
-    Raises QuietError if the module cut a request short, Refused if the module is not loaded or access is denied.
+    Raises QuietError if the module cut a request short, otherwise the errors of client.measure().
     """
     params, count, warmup = job.params, job.trials, job.warmup
     request = partial(
