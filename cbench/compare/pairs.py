@@ -111,12 +111,13 @@ def pair(first: Sequence[TestSample], second: Sequence[TestSample]) -> list[tupl
 
 def file_pairs(old: str, new: Sequence[str]) -> list[FilePair]:
     """Pair OLD with each NEW. Raises UsageError for a file that has no test in common with OLD."""
-    first, one = load(old)
+    olds, one = load(old)
+    first = tuple(each for each in olds if each.processes)
     files = []
     for path in new:
-        second, other = load(path)
-        failed = [line for name, side in (("OLD", first), ("NEW", second)) for line in _failed(name, side)]
-        first, second = (tuple(each for each in side if each.processes) for side in (first, second))
+        news, other = load(path)
+        failed = [*_failed("OLD", olds), *_failed("NEW" if len(new) == 1 else f"NEW ({path})", news)]
+        second = tuple(each for each in news if each.processes)
         named = one and other and len(first) == len(second) == 1
         pairs = [(first[0], second[0])] if named else pair(first, second)
         if not pairs and failed and not (first and second):

@@ -195,9 +195,13 @@ def compare(
         cannot_tell=tuple(name for name, each in tests.items() if each.outcome == suite.CANNOT_TELL),
         only_in_old=only_in_old,
         only_in_new=only_in_new,
-        possible_renames=possible_renames(only_in_old, only_in_new),
+        possible_renames=tuple(
+            PossibleRename(each.old, file.named(each.new))
+            for file in files
+            for each in possible_renames(file.only_in_old, file.only_in_new)
+        ),
         hosts_differ=tuple(line for file in files for line in file.hosts_differ),
-        failed=tuple(file.named(line) for file in files for line in file.failed),
+        failed=tuple(dict.fromkeys(line for file in files for line in file.failed)),
         comparisons=tuple(_noted(compared_test(x, y, one, options, file.new), file.note) for file, x, y, one in done),
         skipped=tuple(skipped),
         other_units=tuple(file.named(unlike(x, y)) for file, x, y in every if not (force or x.like(y))),

@@ -18,7 +18,7 @@ from cbench.measure.options import measure_options
 from cbench.measure.shortcomings import differing
 from cbench.study.process.scratch import scratch
 from cbench.workloads import registry, selection
-from quiet import Facts, Reader, UsageError, isolated_cpus
+from quiet import Facts, Reader, UsageError, isolated_cpus, isolated_turn
 
 TRIALS, QUICK_TRIALS = 200, 40
 ROUNDS, QUICK_ROUNDS = 5, 2
@@ -88,7 +88,8 @@ def measure(options: InterfereOptions) -> InterfereResult:
         chosen, params = selection.select(options.workloads, settings, options.quick, cache, tell)
         order = interference.schedule(len(conditions), rounds, options.seed)
         plan = interference.InterferePlan(chosen, params, cpu, isolated, how, conditions, order)
-        with TrialBar() as bar:
+        used = frozenset({cpu, *(each.spec.cpu for each in conditions if each.spec)})
+        with isolated_turn(used, "cbench interfere", tell), TrialBar() as bar:
             interference.run(plan, bar.show)
     missing = describe.missing([result for each in conditions for visit in each.visits for result in visit])
     host = replace(describe.describe([cpu], isolated), missing=missing)

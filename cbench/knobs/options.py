@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from quiet import KNOBS, UsageError
@@ -72,23 +73,28 @@ class KnobOptions:
             for name in names:
                 if name not in KNOBS:
                     raise UsageError(f"{option} {name}: unknown knob; `quiet explain` lists the knobs")
-        if response.command and not self.words:
-            raise UsageError(f"--response {self.response} measures a command: give a workload, or a command after --")
-        if not response.command and self.words:
-            choices = ", ".join(name for name, each in RESPONSES.items() if each.command)
-            raise UsageError(f"--response {self.response} measures only the CPUs: omit the command, or use {choices}")
+        self._check_words(response)
         if not 0.1 <= self.duration <= 3600:
             raise UsageError(f"--duration {self.duration:g}: must be from 0.1 to 3600 seconds")
         if not 0 < self.within <= 10:
             raise UsageError(f"--within {self.within:.0%}: must be above 0 % and at most 1000 %")
         if self.applications < FEWEST:
             raise UsageError(f"--applications {self.applications}: must be at least {FEWEST}")
-        if self.budget is not None and self.budget <= 0:
-            raise UsageError(f"--budget {self.budget:g}: must be above 0 seconds")
+        if self.budget is not None and not 0 < self.budget < math.inf:  # also refuses nan
+            raise UsageError(f"--budget {self.budget:g}: must be a finite number of seconds above 0")
         if self.trials is not None and self.trials < 4:
             raise UsageError(f"--trials {self.trials}: must be at least 4")
         if not 0 < self.alpha < 1:
             raise UsageError(f"--alpha {self.alpha:g}: must lie between 0 and 1")
+
+    def _check_words(self, response: KnobResponse) -> None:
+        if response.command and not self.words:
+            raise UsageError(f"--response {self.response} measures a command: give a workload, or a command after --")
+        if not response.command and self.words:
+            choices = ", ".join(name for name, each in RESPONSES.items() if each.command)
+            raise UsageError(f"--response {self.response} measures only the CPUs: omit the command, or use {choices}")
+        if len(self.words) > 1 and not self.is_command:
+            raise UsageError(f"{self.words[1]}: only one workload can be measured; put a command after --")
 
     @property
     def of(self) -> KnobResponse:

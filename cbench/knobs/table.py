@@ -7,6 +7,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from cbench.console import table_console
+from cbench.knobs.options import RESPONSES
 from cbench.knobs.result import (
     ALIKE,
     NOISIER,
@@ -128,10 +129,11 @@ def design(plan: KnobDesign) -> None:
 
 def design_lines(plan: KnobDesign) -> list[str]:
     """The sentences of `--plan`."""
+    of = RESPONSES[plan.response]
     said = [
         f"{counted(len(plan.knobs), 'knob')} of profile {plan.profile} would change this host (CPUs {plan.cpus})"
         f": {', '.join(plan.knobs)}",
-        f"response: {plan.response}, {plan.duration_s:g} s in each application",
+        f"response: {plan.response}" + ("" if of.command else f", {plan.duration_s:g} s in each application"),
         "design: measure the full profile 3 to 5 times and no knob once; leave out groups of knobs, and halve each "
         "group without which the host is noisier; compare the smallest profile with the full one, in random order",
     ]

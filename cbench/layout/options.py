@@ -42,6 +42,8 @@ class LayoutOptions:
             raise UsageError(f"--budget {self.budget_s:g}: must be above 0 and at most {MOST_SECONDS:,} seconds")
         if self.blocks is not None and not FEWEST_BLOCKS <= self.blocks <= 1_000_000:
             raise UsageError(f"--blocks {self.blocks}: must be from {FEWEST_BLOCKS} to 1,000,000")
+        if self.timeout is not None and not 0 < self.timeout <= MOST_SECONDS:
+            raise UsageError(f"--timeout {self.timeout:g}: must be above 0 and at most {MOST_SECONDS:,} seconds")
         if self.preset == ENVIRONMENT:
             self._check_environment()
             return
@@ -52,8 +54,8 @@ class LayoutOptions:
         wanted = placeholder(self.preset)
         if wanted not in self.build:
             raise UsageError(f"--build has no {wanted}: without it, all builds of preset {self.preset} are the same")
-        if self.preset == LINK_ORDER and not self.objects:
-            raise UsageError(f"--objects is missing: preset {LINK_ORDER} needs at least two files to link")
+        if self.preset == LINK_ORDER and len(self.objects) < 2:
+            raise UsageError(f"--objects: preset {LINK_ORDER} needs at least two files to link")
         if self.objects and self.preset != LINK_ORDER:
             raise UsageError(f"--objects applies only to --preset {LINK_ORDER}: omit it")
 

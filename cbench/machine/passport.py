@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, fields
 from typing import Self
 
@@ -65,7 +65,7 @@ class Passport:
             if mine is None or theirs is None or mine == theirs:
                 continue
             if name == "command_line":
-                mine, theirs = _only_in(mine, theirs), _only_in(theirs, mine)
+                mine, theirs = _shortened([mine, theirs])
             lines.append(f"{name.replace('_', ' ')} {mine} and {theirs}")
         return tuple(lines)
 
@@ -105,7 +105,8 @@ def unlike(passports: Mapping[str, Passport]) -> tuple[UnlikeFact, ...]:
         if len(hosts) > 1:
             ordered = sorted(hosts.items(), key=lambda each: (-len(each[1]), each[0]))
             if name == "command_line":
-                ordered = [(_only_here(value, list(hosts)), names) for value, names in ordered]
+                short = _shortened([value for value, _ in ordered])
+                ordered = [(value, names) for value, (_, names) in zip(short, ordered, strict=True)]
             found.append(UnlikeFact(name, {value: tuple(names) for value, names in ordered}))
     return tuple(found)
 
@@ -202,14 +203,14 @@ def _topology(reader: Reader) -> tuple[str, str]:
     return ", ".join(words), ""
 
 
-def _only_here(line: str, lines: Sequence[str]) -> str:
-    """The words of a command line that at least one of the other lines lacks."""
+def _shortened(lines: Sequence[str]) -> Sequence[str]:
+    """Different command lines without the words that all of them have; unchanged if that makes two of them equal."""
     common = set.intersection(*(set(each.split()) for each in lines))
-    return _only_in(line, " ".join(common))
+    short = [_without(each, common) for each in lines]
+    return short if len(set(short)) == len(lines) else lines
 
 
-def _only_in(line: str, other: str) -> str:
-    """The words of `line` that `other` lacks."""
-    words = [word for word in line.split() if word not in other.split()]
+def _without(line: str, common: Set[str]) -> str:
+    words = [word for word in line.split() if word not in common]
     more = f" and {len(words) - _MOST_WORDS} more" if len(words) > _MOST_WORDS else ""
     return f"{' '.join(words[:_MOST_WORDS])}{more}" if words else "nothing more"

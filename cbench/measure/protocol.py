@@ -20,17 +20,19 @@ import struct
 import sys
 import types
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass
+from operator import attrgetter
 from typing import Any, get_args, get_origin, get_type_hints
 
 from cbench.machine.process import die_with_parent
-from cbench.model import PLAIN, Layout, Trial, TrialCause
+from cbench.model import PLAIN, ChainTimes, Layout, Trial, TrialCause
 from quiet import QuietError, UsageError
 
 GO, ENOUGH, WARMING = "go", "enough", "warming"
 _HEAD = struct.Struct("=4sI")
 _MARK, _LONGEST = b"cbm1", 1 << 28  # start of a message; maximum length in bytes
 _MODULES = frozenset((__name__, "cbench.model", "quiet.errors"))
+_CHAIN_TIMES = attrgetter(*(each.name for each in fields(ChainTimes)))
 Take = Callable[[int], bytes]
 """Reads this many bytes from a pipe; returns fewer only at the end of the pipe."""
 
@@ -119,7 +121,12 @@ def _fits_trial(trial: Any) -> bool:
         and (trial.kernel is None or type(trial.kernel) is int)
         and all(each in ((), None) or _has_type(each, tuple[TrialCause, ...]) for each in (trial.causes, trial.traced))
         and all(_is_counts(each) for each in (trial.interrupts, trial.counts))
+        and (trial.chains is None or _is_chains(trial.chains))
     )
+
+
+def _is_chains(chains: object) -> bool:
+    return type(chains) is ChainTimes and set(map(type, _CHAIN_TIMES(chains))) == {int}
 
 
 def _is_counts(counts: object) -> bool:

@@ -139,8 +139,10 @@ def with_chains(counter: Counter, handle: Any, loaded: Loaded, job: Job) -> Coun
     if job.warmup != 0:
         call = loaded.run, loaded.state, job.params["n"], job.rewarm
         first = TrialSeries(handle, job.cpu, *call, others=counter.others)
-        ticks = min(trial.value for trial in first.run(GLANCE))
+        trials = first.run(GLANCE)
         first.close()
+        check_place(first, job.cpu, 0)
+        ticks = min(trial.value for trial in trials)
         length = chains.length_for(ticks / counter.calibration.ticks_per_cycle)
     return replace(counter, calibration=replace(counter.calibration, length=length))
 

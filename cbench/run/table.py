@@ -116,7 +116,7 @@ def _table(group: Sequence[WorkloadResult]) -> Table:
         table.add_row(what, *cells)
 
     row("trials", [f"{len(r.trials):,}" for r in group])
-    row("warm-up", [f"{r.warmup:,}{'' if r.settled else ', not settled'}" for r in group])
+    row("warm-up", [f"{r.warmup:,}{', not settled' if r.settled is False else ''}" for r in group])
     row("first trials", [_several(r.first) for r in group])
     row("last trials", [_several(r.last) for r in group])
     row("mode", [f"{r.mode:,} ({r.mode_count:,} {'time' if r.mode_count == 1 else 'times'})" for r in group])

@@ -61,9 +61,10 @@ def run(
     show: Show,
     tell: Tell,
 ) -> list[SweepCell]:
-    """Measure every cell in this order. A cell that fails is returned with the reason. Raises QuietError if the first
-    cell fails.
+    """Measure every cell in this order. A cell that fails is returned with the reason. Raises UsageError before
+    measuring for a size or number that the workload does not take, QuietError if the first cell fails.
     """
+    settings = [registry.parameters(workload, {"size": size, "n": accesses}, False) for size, accesses in cells]
     tell(f"{_many(len(cells), 'cell')} of {_many(options.trials, 'trial')}")
     begun = time.monotonic()
     measured: list[SweepCell] = []
@@ -77,10 +78,9 @@ def run(
         def progress(_text: str, trials: int, wanted: int, before: int = number, title: str = title) -> None:
             show(title, before * wanted + trials, len(cells) * wanted)
 
-        params = registry.parameters(workload, {"size": size, "n": accesses}, False)
         try:
             (result,) = measurement.measure(
-                [workload], [params], [cpu], isolated=isolated, options=options, show=progress
+                [workload], [settings[number]], [cpu], isolated=isolated, options=options, show=progress
             )
             measured.append(replace(cell, result=result))
         except QuietError as error:

@@ -15,7 +15,7 @@ from cbench.sweep import figure
 from cbench.sweep import measure as sweeping
 from cbench.sweep import sizes as working_sets
 from cbench.sweep.result import SweepResult, sweep_result
-from quiet import Reader, isolated_cpus
+from quiet import Reader, isolated_cpus, isolated_turn
 
 TRIALS, QUICK_TRIALS = 100, 20
 ACCESSES, QUICK_ACCESSES = "1e4,1e5,1e6", "1e4,1e5"
@@ -58,7 +58,7 @@ def measure(options: SweepOptions) -> SweepResult:
     for note in notes:
         tell(note)
     grid = sweeping.grid(fit, accesses, options.seed)
-    with TrialBar() as bar:
+    with isolated_turn(frozenset({cpu}), "cbench sweep memory", tell), TrialBar() as bar:
         cells = sweeping.run(workload, grid, cpu, isolated, how, bar.show, tell)
     missing = describe.missing([cell.result for cell in cells if cell.result])
     for line in missing:

@@ -66,9 +66,10 @@ def begin(path: str) -> None:
     """Start the load in a background process, and exit when it accepts connections. Raises UsageError if the socket
     cannot be created.
     """
-    Path(path).unlink(missing_ok=True)
     listening = socket.socket(socket.AF_UNIX)
     try:
+        if Path(path).is_socket():  # of a load that was killed
+            Path(path).unlink()
         listening.bind(path)
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror or error}") from None

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-import psutil
-
+from cbench.machine.memory import free_memory
 from cbench.model import Params, Workload
 from cbench.workloads import registry, user_code
-from quiet import UsageError
+from quiet import Reader, UsageError
 
 MEMORY_SHARE = 0.8
 
@@ -23,7 +22,7 @@ def find(texts: Iterable[str], cache: Path, tell: Callable[[str], None]) -> list
 
 def check_memory(workload: Workload, params: Params) -> None:
     """Raises UsageError if the buffer would not fit into free memory, because locked memory cannot be swapped out."""
-    available = psutil.virtual_memory().available
+    available = free_memory(Reader())
     if workload.buffers * params.get("size", 0) > MEMORY_SHARE * available:
         raise UsageError(
             f"--param size={params['size']}: {workload.name} would need more than "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import shlex
@@ -41,7 +42,7 @@ def compiled(source: Path, cache: Path, tell: Callable[[str], None]) -> Path:
     `tell` receives the compiler's command line; the compiler's messages go to stderr unchanged. Raises UsageError if it
     fails.
     """
-    library = cache / f"{source.stem}-{source.parent.as_posix().encode().hex()[-32:]}.so"
+    library = cache / f"{hashlib.sha256(os.fsencode(source)).hexdigest()}.so"
     if library.exists():
         return library
     try:

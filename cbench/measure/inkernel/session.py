@@ -28,7 +28,7 @@ def check(workload: Workload, counter: str) -> None:
     """Check a request before anything is measured. Raises UsageError for a workload or counter that is unavailable in
     the kernel.
     """
-    if workload.function not in client.WORKLOADS:
+    if workload.library or workload.function not in client.WORKLOADS:
         raise UsageError(f"{workload.name} does not run in the kernel; {', '.join(client.WORKLOADS)} do")
     if counter not in client.COUNTERS:
         raise UsageError(f"--counter {counter} with --in-kernel: use {', '.join(client.COUNTERS)}")

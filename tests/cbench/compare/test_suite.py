@@ -278,6 +278,23 @@ def test_the_result_of_a_suite_is_json(old: Path, new: Path) -> None:
     assert json.loads(json.dumps(to_json(compare(old, new, threshold="1%"))))["tests"]["test_a"]["outcome"] == "same"
 
 
+def test_with_several_new_each_is_searched_for_renames_and_old_s_failures_are_reported_once(tmp_path: Path) -> None:
+    for name, test in (("old", "sort_list"), ("new1", "sort-list"), ("new2", "Sort list")):
+        (tmp_path / name).mkdir()
+        for process in range(6):
+            rows = [{"name": each, "run_type": "iteration", "real_time": 100 + process} for each in ("a", "b", test)]
+            if name == "old" and process > 3:
+                rows[1] |= {"error_occurred": True, "error_message": "out of memory"}
+            document = {"context": {"date": f"2026-11-27T10:0{process}:00+00:00"}, "benchmarks": rows}
+            (tmp_path / name / f"{process}.json").write_text(json.dumps(document))
+    found = compare(tmp_path / "old", tmp_path / "new1", tmp_path / "new2")
+    assert found.failed == ("b in 2 of 6 processes of OLD: out of memory",)
+    assert found.possible_renames == (
+        PossibleRename("sort_list", f"sort-list ({tmp_path}/new1)"),
+        PossibleRename("sort_list", f"Sort list ({tmp_path}/new2)"),
+    )
+
+
 def test_a_benchmark_that_failed_is_reported_with_its_error(tmp_path: Path) -> None:
     for side, broken in (("old", ()), ("new", (2, 3, 5))):
         (tmp_path / side).mkdir()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import random
 import subprocess
 from typing import Any
@@ -98,6 +99,9 @@ def test_suspects_are_the_knobs_that_remedies_name_each_once(monkeypatch: pytest
         ({"applications": 3}, "at least 15"),
         ({"duration": 0.0}, "from 0.1"),
         ({"budget": 0.0}, "above 0"),
+        ({"budget": math.nan}, "--budget nan: must be a finite number"),
+        ({"budget": math.inf}, "--budget inf: must be a finite number"),
+        ({"response": "median", "words": ("hash", "sieve")}, "sieve: only one workload can be measured"),
     ],
 )
 def test_impossible_options_are_refused_in_one_line(wrong: dict[str, Any], words: str) -> None:

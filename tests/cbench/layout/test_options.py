@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import pytest
@@ -37,6 +38,12 @@ FREE = LayoutOptions(
         ({"builds": 2}, "--builds 2: must be from 3 to 200"),
         ({"budget_s": 0.0}, "--budget 0"),
         ({"blocks": 4}, "--blocks 4: must be from 5"),
+        ({"timeout": math.nan}, "--timeout nan: must be above 0"),
+        ({"timeout": -1.0}, "--timeout -1: must be above 0"),
+        (
+            {"preset": "link-order", "build": "cc -o {program} {objects}", "objects": ("a.o",)},
+            "needs at least two files to link",
+        ),
         ({"preset": "environment"}, "builds nothing"),
         ({"preset": "environment", "build": ""}, "give the command to measure with --run"),
     ],

@@ -136,3 +136,9 @@ def test_of_unlike_command_lines_only_the_words_that_differ_are_named() -> None:
     lines = {"a": "quiet isolcpus=1", "b": "quiet isolcpus=1", "c": "quiet isolcpus=1 nosmt"}
     (fact,) = unlike({host: Passport(command_line=line) for host, line in lines.items()})
     assert fact.values == {"nothing more": ("a", "b"), "nosmt": ("c",)}
+
+
+def test_unlike_command_lines_of_the_same_words_are_named_in_full() -> None:
+    lines = {"a": "maxcpus=2 quiet", "b": "quiet maxcpus=2"}
+    (fact,) = unlike({host: Passport(command_line=line) for host, line in lines.items()})
+    assert fact.values == {"maxcpus=2 quiet": ("a",), "quiet maxcpus=2": ("b",)}

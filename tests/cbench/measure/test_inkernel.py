@@ -6,6 +6,7 @@ import errno
 import os
 import re
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -105,6 +106,11 @@ def test_workloads_that_do_not_run_in_the_kernel_are_refused_with_the_list_of_th
 ) -> None:
     with pytest.raises(UsageError, match=line):
         session.check(find(name), counter)
+
+
+def test_a_user_s_function_is_not_taken_for_the_module_s_of_the_same_name() -> None:
+    with pytest.raises(UsageError, match=r"^mine.c:hash does not run in the kernel"):
+        session.check(replace(find("hash"), name="mine.c:hash", library="mine.so"), "auto")
 
 
 def answer(reason: Reason, error: int, **more: int) -> ModuleAnswer:

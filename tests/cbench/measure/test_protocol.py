@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from cbench.measure import protocol
-from cbench.model import Counter, Ready, Settling, Trial, TrialCause
+from cbench.model import ChainTimes, Counter, Ready, Settling, Trial, TrialCause
 from quiet.errors import Refused
 from tests.cbench.running import cbench, error_line
 
@@ -31,7 +31,12 @@ static void everywhere(const char *data, size_t size) {
 DISTURBED = "run: the measured code wrote to a pipe of the measuring process"
 MESSAGES = [
     *(Ready(Counter("tsc", "ticks", True, "a clock", left_out={"x": "y"})), Settling((1, 2), (3,), True)),
-    *([Trial(1, 2, interrupts={"LOC": 1})] * 2, protocol.Done(None), protocol.WARMING, (1, 0.5, 0.25)),
+    *(
+        [Trial(1, 2, interrupts={"LOC": 1}, chains=ChainTimes(1, 2, 3, 4, 5, 6))] * 2,
+        protocol.Done(None),
+        protocol.WARMING,
+        (1, 0.5, 0.25),
+    ),
 ]
 
 
@@ -94,6 +99,7 @@ WRONG: list[object] = [
     *(Ready(replace(COUNTER, left_out={"x": 1})), Settling((1.5,)), Settling(settled=1), protocol.Done("1")),  # type: ignore[arg-type,dict-item]
     *([5], [protocol.WARMING, Trial(1, 2)], [Trial("1", 2)], [Trial(1, 2, causes=("x",))], [Trial(1, 2, kernel=0.5)]),  # type: ignore[arg-type]
     *([Trial(1, 2, traced=(1,))], [Trial(1, 2, migrated=1)], [Trial(1, 2, interrupts={"LOC": "1"})]),  # type: ignore[arg-type,dict-item]
+    *([Trial(1, 2, chains=(1, 2, 3))], [Trial(1, 2, chains=ChainTimes(1, 2, 3, 4, 5, None))]),  # type: ignore[arg-type]
     *([Trial(1, 2, causes=(TrialCause(1),))], [Trial(1, 2, counts=None)], [Trial(1, 2), Settling()]),  # type: ignore[arg-type]
 ]
 

@@ -230,6 +230,7 @@ def test_the_table_names_every_size_and_the_marks_between(swept: dict[str, Any])
         (["--workload", "hash"], "--workload hash: its rounds are not memory accesses; use memory"),
         (["--workload", "nonsense"], "unknown workload 'nonsense'"),
         (["--counter", "nonsense", "--sizes", "4K", "--accesses", "10"], "nonsense"),
+        (["--sizes", "4K", "--accesses", "100,4e18", "--seed", "5"], "--param n=4"),
         (["-o", "plot.pdf"], "an .svg or .png file"),
         (["-o", "/nowhere/plot.svg"], "no directory /nowhere"),
     ],

@@ -41,6 +41,16 @@ def load(folder: Path) -> Iterator[str]:
         subprocess.run([*PYTHON, "cbench.workloads.competing", "end", path], check=True, timeout=60)
 
 
+def test_a_file_that_is_not_a_socket_is_kept(tmp_path: Path) -> None:
+    precious = tmp_path / "results.csv"
+    precious.write_text("1\n")
+    command = [*PYTHON, "cbench.workloads.competing", "begin", str(precious)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 2
+    assert "Address already in use" in done.stderr
+    assert precious.read_text() == "1\n"
+
+
 def loads(path: str) -> list[int]:
     """The processes that serve a socket, and what they have started."""
     found = subprocess.run(["pgrep", "-f", f"competing begin {path}$"], capture_output=True, text=True, check=False)

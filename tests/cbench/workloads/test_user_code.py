@@ -11,6 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from cbench.workloads import user_code
 from quiet.errors import QuietError, UsageError
 from tests.cbench.running import cbench, comes, error_line, measured
 
@@ -71,6 +72,15 @@ def test_a_c_file_is_compiled_with_a_printed_command_and_measured(source: Path) 
     assert done.returncode == 0
     assert "cbench: cc -O2 -g -Wall -shared -fPIC -o " in done.stderr
     assert f"{source}:sum" in done.stdout
+
+
+def test_two_files_of_the_same_name_are_two_libraries(tmp_path: Path) -> None:
+    sources = [tmp_path / name / "a-long-name-of-a-folder" / "mine.c" for name in ("one", "two")]
+    for number, source in enumerate(sources):
+        source.parent.mkdir(parents=True)
+        source.write_text(f"unsigned long run(void *state, unsigned long n) {{ return {number}; }}")
+    first, second = (user_code.compiled(source, tmp_path, print) for source in sources)
+    assert first.read_bytes() != second.read_bytes()
 
 
 def test_a_library_is_measured_unchanged(library: Path) -> None:
