@@ -185,11 +185,11 @@ def _steadier(a: TestSample, b: TestSample, comparison: Comparison, options: Com
 
 
 def _clean(sample: TestSample, which: str) -> TestSample:
-    kept = tuple(values for values in sample.clean if values)
-    if not kept:
+    kept = sample.undisturbed()
+    if not kept.processes:
         raise UsageError(f"{sample.name}: no undisturbed trial in {which}: omit --clean-only")
-    gone = {} if kept != sample.processes else sample.interruptions  # counts of whole tests mark no trial
-    return replace(sample, processes=kept, clean=kept, interruptions=gone)
+    # counts of whole tests mark no trial
+    return kept if kept.processes == sample.processes else replace(kept, interruptions={})
 
 
 def _side(sample: TestSample, headline: Number, spread: Number | None) -> ComparedSide:

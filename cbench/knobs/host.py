@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import quiet
@@ -18,14 +18,12 @@ from quiet import (
     KNOBS,
     Host,
     Profile,
-    QuietError,
     Reader,
     Refused,
     UsageError,
     applied_state,
     end_hold,
     format_cpus,
-    join,
     load_profile,
 )
 
@@ -127,21 +125,6 @@ class KnobHost:
             yield
         finally:
             end_hold(self._host, self._source)
-
-
-@contextmanager
-def from_housekeeping(cpus: frozenset[int]) -> Iterator[None]:
-    """A context in which this process and its children stay off the isolated CPUs, where they would be noise."""
-    import os
-
-    before = frozenset(os.sched_getaffinity(0))
-    with suppress(QuietError):
-        join(cpus)
-    try:
-        yield
-    finally:
-        with suppress(QuietError):
-            join(before)
 
 
 def toml(plan: KnobPlan, kept: Iterable[str], name: str, summary: str) -> str:

@@ -13,12 +13,13 @@ from statistics import fmean
 from cbench.console import StoppedError
 from cbench.knobs import stored
 from cbench.knobs.design import NONE, SEARCH, Application, LeftOut, SearchOptions
-from cbench.knobs.host import KnobHost, KnobPlan, from_housekeeping, planned, toml
+from cbench.knobs.host import KnobHost, KnobPlan, planned, toml
 from cbench.knobs.measure import respond, suspects
 from cbench.knobs.options import KnobOptions
 from cbench.knobs.result import DesignForecast, KnobDesign, KnobsResult, knobs_result
 from cbench.knobs.search import CONTROLS, PAIRS, Search
 from cbench.knobs.stored import MeasuredApplication, ScreeningKeeper, StoredScreening
+from cbench.machine.noise import aside
 from cbench.study import lock
 from quiet import QuietError, Reader, Refused, UsageError, parse_cpus, save
 
@@ -132,7 +133,7 @@ def _run(screening: StoredScreening, path: Path, show: Show, tell: Tell) -> Knob
         try:
             if host.restore_left_behind():
                 tell("restored the settings that an earlier, killed process of this screening had applied")
-            with from_housekeeping(parse_cpus(plan.housekeeping)), stored.kept(path, screening) as keeper:
+            with aside(parse_cpus(plan.housekeeping)), stored.kept(path, screening) as keeper:
                 search = conduct(screening, host.applied, measure, keeper, show)
         except KeyboardInterrupt:
             raise StoppedError(f"interrupted; resume with: cbench screen knobs --resume {path}") from None

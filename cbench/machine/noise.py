@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 from cbench.results import JsonValue
@@ -37,7 +37,7 @@ def verified() -> NoiseVerdict | None:
     applied = applied_state(Reader())
     if applied is None:
         return None
-    with _aside(applied.cpus.housekeeping):
+    with aside(applied.cpus.housekeeping):
         return _verified()
 
 
@@ -53,18 +53,18 @@ def verdict() -> tuple[str | None, str]:
 
 
 @contextmanager
-def _aside(cpus: frozenset[int]) -> Iterator[None]:
-    """A context in which this process and its children run on these CPUs and so do not disturb the verified CPUs."""
+def aside(cpus: frozenset[int]) -> Iterator[None]:
+    """A context in which this process and its children run on these CPUs, if permitted, and so do not disturb the
+    isolated ones.
+    """
     before = frozenset(os.sched_getaffinity(0))
-    try:
+    with suppress(QuietError):
         join(cpus)
-    except QuietError:  # not permitted: measure from the current CPU
-        yield
-        return
     try:
         yield
     finally:
-        join(before)
+        with suppress(QuietError):
+            join(before)
 
 
 def _verified() -> NoiseVerdict:

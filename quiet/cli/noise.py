@@ -6,11 +6,14 @@ import os
 from typing import TYPE_CHECKING
 
 from quiet.console import emit_json, save
-from quiet.errors import UsageError
+from quiet.errors import QuietError, UsageError
 
 if TYPE_CHECKING:
     from quiet.cpulist import CpuSet
     from quiet.noise.measure_and_judge import NoiseOptions, NoiseResult, NoiseTexts
+    from quiet.settings.applied_state import AppliedState
+    from quiet.settings.plan import Plan
+    from quiet.settings.profile import Profile
 
 
 def verify(
@@ -41,10 +44,8 @@ def verify(
     measured = None
     if options.seconds:
         limits = budgets.over(options.budgets, chosen.budgets)
-        drifted = {change.knob for change in plan.changes}
-        applied = frozenset(name for name, choice in chosen.knobs.items() if state and choice != "leave") - drifted
         measured = measuring.measure_and_judge(
-            plan.cpus.isolated, options, limits, "the isolated CPUs", text.waiting, applied
+            plan.cpus.isolated, options, limits, "the isolated CPUs", text.waiting, _in_place(plan, state, chosen)
         )
     if measured:
         _save(measured, options)
@@ -71,18 +72,39 @@ def noise(cpus: str | None, texts: NoiseTexts, as_json: bool) -> int:
     """
     from quiet.cli import json_output, text
     from quiet.noise import measure_and_judge as measuring
+    from quiet.settings.journal import isolated_cpus
 
     options = measuring.options(texts, 10.0)
     if not options.seconds:
         raise UsageError("--duration 0: must be above 0 to measure; write seconds, such as 10")
     wanted = _cpus(cpus)
-    measured = measuring.measure_and_judge(wanted, options, options.budgets, "--cpus", text.waiting)
+    applied = _applied() if wanted <= isolated_cpus() else frozenset[str]()
+    measured = measuring.measure_and_judge(wanted, options, options.budgets, "--cpus", text.waiting, applied)
     _save(measured, options)
     if as_json:
         emit_json(json_output.noise(measured.report))
     else:
         _show(measured)
     return 1 if measured.report.exceeded else 0
+
+
+def _applied() -> frozenset[str]:
+    """The knobs of the applied profile that are in place, which are no remedies; none if that is not known."""
+    from quiet.host.reader import Reader
+    from quiet.settings.verify import applied_profile, plan_now
+
+    reader = Reader()
+    try:
+        chosen = applied_profile(reader, None)
+        return _in_place(*plan_now(reader, chosen, None), chosen)
+    except QuietError:  # such as a profile whose file is gone
+        return frozenset()
+
+
+def _in_place(plan: Plan, state: AppliedState | None, chosen: Profile) -> frozenset[str]:
+    """The knobs of an applied profile whose values are in place."""
+    drifted = {change.knob for change in plan.changes}
+    return frozenset(name for name, choice in chosen.knobs.items() if state and choice != "leave") - drifted
 
 
 def wake(cpus: str | None, texts: NoiseTexts, as_json: bool) -> int:

@@ -56,11 +56,14 @@ def restore(force: bool, keep: bool, root: str, as_json: bool) -> int:
     """Restore every setting to its original value. Returns 4 if one could not be restored."""
     from quiet.cli import json_output, text
     from quiet.host.host import Host
+    from quiet.noise import prove
     from quiet.settings import restore as restoring
 
     if force and keep:
         raise UsageError("--force and --keep contradict each other; give one of them")
-    outcome = restoring.restore(Host(root), force, keep)
+    host = Host(root)
+    prove.recover(host)
+    outcome = restoring.restore(host, force, keep)
     text.show(outcome, as_json, json_output.restore, text.restored)
     return 0 if outcome.complete else 4
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -26,6 +27,11 @@ def name() -> str:
 def now() -> int:
     """The current value of the counter, in ticks."""
     return int(lib.qn_now())
+
+
+def tick_ns() -> float:
+    """The period of the kernel's tick, which drives CLOCK_MONOTONIC_COARSE (6 in time.h), in ns."""
+    return time.clock_getres(6) * 1e9
 
 
 def moment() -> Moment:

@@ -21,7 +21,7 @@ _HEADER = Struct("=QQ")  # time stamp, commit; 64-bit kernels
 _WORD = Struct("=I")
 _FLAGS = 3 << 30
 _LITTLE = sys.byteorder == "little"
-_PADDING, _TIME_EXTEND, _TIME_STAMP = 29, 30, 31
+_PADDING, _TIME_STAMP = 29, 31
 _TOP_BITS = 0xF8 << 56
 Value = int | str | bytes | None
 

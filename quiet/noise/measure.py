@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -29,7 +28,6 @@ from quiet.noise.names import SENT_BEFORE_NS, Senders, namer
 from quiet.noise.own_cpus import elsewhere, self_inflicted
 from quiet.noise.smi import SmiCounter
 
-CLOCK_MONOTONIC_COARSE = 6  # time.h
 LOOK_NS = 2_000  # the minimum length of gaps after which the detector reads its own counters, without tracing
 BUFFER_KB = 8_192
 SENDERS_KB = 8_192  # for all CPUs together
@@ -366,7 +364,7 @@ def _fold(
 
     `alone`: the time of one timer interrupt on each CPU, in ticks.
     """
-    period_ns = time.clock_getres(CLOCK_MONOTONIC_COARSE) * 1e9
+    period_ns = clock.tick_ns()
     for cpu, seen in watched.items():
         interrupts = compare(cpu, before, after, None)
         counted = {label: each.counted for label, each in interrupts.items() if label not in NOT_INTERRUPTS}

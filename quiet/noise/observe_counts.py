@@ -26,7 +26,6 @@ from quiet.noise.interruptions import COUNTS, Observation
 from quiet.noise.names import LOCAL_TIMER, SOFTIRQ_LINE, line_causes
 
 NEARLY_ALL = 0.9
-CLOCK_MONOTONIC_COARSE = 6  # time.h; the tick drives this clock
 
 
 class CountsObserver:
@@ -136,7 +135,7 @@ class CountsObserver:
                 self._parts[cpu, label] = count * (1 if share > NEARLY_ALL else share)
 
     def _enter(self, done: Observation, cpu: int, parts: dict[str, float]) -> None:
-        period_ns = time.clock_getres(CLOCK_MONOTONIC_COARSE) * 1e9
+        period_ns = clock.tick_ns()
         for cause, count in line_causes(parts, self._last.lines):
             if cause == LOCAL_TIMER:
                 due = self._own_ns[cpu] / period_ns  # a busy CPU has a tick in each period

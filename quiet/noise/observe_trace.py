@@ -23,7 +23,6 @@ _LEFT_OUT = {"sched_switch", "page_fault_user", "tick_stop"}
 BUFFERS_KB = 65_536  # for all CPUs together
 MOST_KB, LEAST_KB = 8_192, 512  # for one CPU
 BACKLOG = 8 << 20  # maximum of unprocessed bytes; the excess is processed while the command still runs
-CLOCK_MONOTONIC_COARSE = 6  # time.h; the tick drives this clock
 _RATE_S = 0.02
 
 
@@ -116,7 +115,7 @@ class TraceObserver:
         reach = rate.ticks(names.SENT_BEFORE_NS)
         sent += self._early_sent
         namers = {cpu: names.namer(names.Senders(sent, cpu, reach), self._comm) for cpu in self._cpus}
-        self._frames.feed(arriving, namers, rate, time.clock_getres(CLOCK_MONOTONIC_COARSE) * 1e9, last)
+        self._frames.feed(arriving, namers, rate, clock.tick_ns(), last)
         newest = max((each.time for each in sent), default=0)
         self._early_sent = [each for each in sent if each.time >= newest - reach]
 

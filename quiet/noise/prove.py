@@ -2,12 +2,15 @@
 
 Source: Documentation/trace/hwlat_detector.rst, kernel/trace/trace_hwlat.c. Gaps in the tracer's loop cannot come from
 interrupts, tasks or exceptions of a program; they come from firmware, hardware, a hypervisor, or NMIs, which the tracer
-counts. The tracer's options are global: they are recorded, set, and restored. Only one such tracer runs at a time.
+counts. The tracer's options are global: they are recorded, set, and restored, after a kill by the next proof or by
+`quiet restore`. Only one such tracer runs at a time.
 """
 
 from __future__ import annotations
 
 import contextlib
+import json
+import os
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -15,7 +18,10 @@ from dataclasses import dataclass
 
 from quiet.cpulist import CpuSet
 from quiet.errors import Refused
+from quiet.host import FOLDER
 from quiet.host.host import Host
+from quiet.host.lock import make_folders
+from quiet.host.proc import start_time
 from quiet.noise import tracefs
 from quiet.noise.budgets import Nanoseconds
 from quiet.noise.smi import SmiCounter
@@ -29,6 +35,9 @@ NO_TRACER = (
     "substitute, because it does not detect gaps)"
 )
 NO_CPUS = "the hwlat tracer of this kernel cannot stay on a CPU; boot Linux 5.14 or newer"
+_NAMES = ("tracing_thresh", "hwlat_detector/mode", "hwlat_detector/window", "hwlat_detector/width")
+_RECORD = f"{FOLDER}/hwlat.json"
+"""The process that has changed the options, and their values before."""
 _EVENT = re.compile(
     r"#\d+ +inner/outer\(us\): +(\d+)/(\d+) +ts:[\d.]+(?: count:(\d+))?(?: nmi-total:\d+ nmi-count:(\d+))?"
 )
@@ -68,6 +77,7 @@ def check(host: Host) -> str:
         tracefs.check(host)
     except tracefs.NoTraceError as error:
         return str(error)
+    recover(host)
     why = _obstacle(host, mount)
     if not why:
         _check_idle(host, mount)
@@ -81,7 +91,7 @@ def prove(host: Host, cpus: CpuSet, seconds: float, wait: Callable[[float], None
     try:
         why = check(host)
         return Proof(seconds, 0.0, Nanoseconds(0), {}, why) if why else _run(host, cpus, seconds, wait)
-    except (Refused, tracefs.NoTraceError) as error:
+    except (Refused, tracefs.NoTraceError, OSError) as error:
         return Proof(seconds, 0.0, Nanoseconds(0), {}, str(error))
 
 
@@ -136,14 +146,38 @@ def _check_idle(host: Host, mount: str) -> None:
 @contextlib.contextmanager
 def _options(host: Host, mount: str) -> Iterator[None]:
     """Set the tracer's options, which are global, and restore them afterwards."""
-    names = ("tracing_thresh", "hwlat_detector/mode", "hwlat_detector/window", "hwlat_detector/width")
-    before = {name: value_types.plain(value_types.CHOICE, host.text(f"{mount}/{name}") or "") for name in names}
-    wanted = dict(zip(names, (str(THRESHOLD_US), "per-cpu", str(WINDOW_US), str(WIDTH_US)), strict=True))
+    before = _current(host, mount)
+    wanted = dict(zip(_NAMES, (str(THRESHOLD_US), "per-cpu", str(WINDOW_US), str(WIDTH_US)), strict=True))
+    pid = os.getpid()
+    make_folders(host, FOLDER)
+    host.create(_RECORD, json.dumps([str(pid), start_time(host, pid), before]))
     try:
         _write(host, mount, before, wanted)
         yield
     finally:
         _write(host, mount, wanted, before)
+        host.unlink(_RECORD)
+
+
+def recover(host: Host) -> None:
+    """Remove the trace instance, and restore the options, that a killed proof has left. Raises Refused without root."""
+    tracefs.remove_left_over(host)
+    text = host.text(_RECORD)
+    if text is None:
+        return
+    pid, started, before = json.loads(text)
+    if start_time(host, pid) == started:
+        return
+    try:
+        mount = tracefs.mount(host)
+        _write(host, mount, _current(host, mount), before)
+        host.unlink(_RECORD)
+    except (tracefs.NoTraceError, OSError) as error:
+        raise Refused(f"the tracer's options in {_RECORD} are not restored: {error}; run this as root") from None
+
+
+def _current(host: Host, mount: str) -> dict[str, str]:
+    return {name: value_types.plain(value_types.CHOICE, host.text(f"{mount}/{name}") or "") for name in _NAMES}
 
 
 def _write(host: Host, mount: str, now: Mapping[str, str], wanted: Mapping[str, str]) -> None:

@@ -48,11 +48,6 @@ class SmiCounter:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    @property
-    def known(self) -> bool:
-        """Whether counts are available."""
-        return not self.source.startswith("not known")
-
     def read(self) -> dict[int, int]:
         """The current counts of the CPUs that have one. Reading a count interrupts its CPU."""
         if self._counters:

@@ -28,6 +28,7 @@ OPTIONS = {
     f"{MOUNT}/instances/": "",
     "proc/self/stat": "",
 }
+RECORD = "/run/quiet/hwlat.json"
 TRACE = """\
 # tracer: hwlat
 #
@@ -95,6 +96,21 @@ def test_the_options_are_written_back_when_it_is_ended(tmp_path: Path) -> None:
         prove.prove(host, frozenset({1}), 10, wait=ended)
     assert options(host) == ["round-robin", "1000000", "500000"]
     assert host.names(f"/{MOUNT}/instances") == []
+
+
+def test_options_left_by_a_killed_proof_are_restored_but_not_those_of_one_that_runs(tmp_path: Path) -> None:
+    """The record of a proof that runs is put back after its end, as if it had been killed."""
+    host = kernel(tmp_path)
+    records: list[str] = []
+    prove.prove(host, frozenset({1}), 10, wait=lambda _: records.append(host.text(RECORD) or ""))
+    assert not host.exists(RECORD)
+    pid, started, before = json.loads(records[0])
+    assert before["hwlat_detector/window"] == "1000000"
+    for owner, restored in (([pid, started], False), ([pid, "1"], True)):
+        plant(tmp_path, {f"{MOUNT}/hwlat_detector/window": "100000", f"{MOUNT}/hwlat_detector/width": "50000"})
+        host.create(RECORD, json.dumps([*owner, before]))
+        prove.recover(host)
+        assert (options(host)[1:] == ["1000000", "500000"], host.exists(RECORD)) == (restored, not restored)
 
 
 @pytest.mark.parametrize("place", ["", "instances/rtla/"])
