@@ -2,7 +2,8 @@
 # Run the gate for a CI job: gate.sh FILE [OPTION...]. Writes gate.md, gate.xml, gate.json, gate.log and the raw results
 # (gate.runs) to $GATE_OUT (default: gate-results), and replaces files of an earlier run. Appends the summary, or the
 # error, to $GITHUB_STEP_SUMMARY if this variable is set. Exits with the gate's exit code, or with 2 without a summary.
-# $GATE_NEW: the revision to judge. $GATE_BASE: a branch; the merge base of both is the revision to compare with.
+# $GATE_NEW: the revision to judge (default: the file's). $GATE_BASE: a branch or commit; its merge base with $GATE_NEW
+# (default: HEAD) is the revision to compare with.
 set -u
 if [ $# = 0 ]; then
 	echo "usage: gate.sh FILE [OPTION...], where FILE is the path of gate.toml" >&2

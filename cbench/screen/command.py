@@ -38,8 +38,8 @@ Trials = Annotated[
     typer.Argument(
         metavar="DATA...",
         help="The store of a screen, the stores of one screen on several hosts, or a CSV or Parquet file. Such a file "
-        "has a column for each factor, the column iteration, a column for each response (or the columns response and "
-        "value) and, if known, the columns batch (or boot), position, workload, unit and questionable.",
+        "has a column for each factor, a column for each response (or the columns response and value) and, if known, "
+        "the columns iteration, batch (or boot), position, workload, unit and questionable.",
     ),
 ]
 
@@ -170,7 +170,7 @@ def run_command(
     detach: Detach = False,
     as_json: Json = False,
 ) -> None:
-    """Run an experiment; each trial is stored before the next starts. `resume` continues it after an interruption."""
+    """Run an experiment and store each trial before the next. `resume` continues it after an interruption."""
     from cbench.screen import run
     from cbench.study import table
 

@@ -39,7 +39,8 @@ LEVEL = "level"
 def plan(path: str) -> ScreenPlan:
     """Plan an experiment: its runs, and the effects that they can test. Raises UsageError if the file is invalid.
 
-    The duration is estimated if the store next to the file has trials of the same tests.
+    If the store next to the file has trials, the plan also has the expected duration (for the same tests), detectable
+    effects in the response's unit, and remarks on coarse clocks.
     """
     planned = Planned(file.load(Path(path)))
     planned.check()
@@ -51,8 +52,8 @@ def plan(path: str) -> ScreenPlan:
 
 def _noise(data: Path) -> tuple[dict[str, float], list[str]]:
     """For each response, the median over treatments of the standard deviation of a treatment's values; and sentences
-    about clocks with steps that are coarse relative to this deviation. Empty if numpy is not installed or there are no
-    values.
+    about clocks with steps that are coarse relative to this deviation. Empty if numpy is not installed, the store is
+    unusable, or there are no values.
     """
     try:
         import numpy as np
@@ -75,8 +76,8 @@ def _noise(data: Path) -> tuple[dict[str, float], list[str]]:
 
 
 def _seconds(data: Path, planned: Planned) -> dict[int, float]:
-    """The time in seconds from the beginning of a trial to the beginning of the next one, by test, in an earlier run of
-    this experiment.
+    """The median time in seconds from the beginning of a trial to the beginning of the next one, by test, in an earlier
+    run of this experiment; empty if there is none.
     """
     names = {test.name: test.number for test in planned.tests}
     try:
@@ -94,7 +95,8 @@ def _seconds(data: Path, planned: Planned) -> dict[int, float]:
 class StartScreen:
     """An experiment that is about to begin. Raises UsageError for an error in its file.
 
-    `host`: the name that determines the orders together with the seed, "" for the seed alone.
+    `output`: the store, None for the file's path with the suffix .db; `host`: the name that determines the orders
+    together with the seed, "" for the seed alone.
     """
 
     def __init__(self, path: str, output: str | None, host: str = "") -> None:
@@ -147,7 +149,7 @@ def detach(path: str, output: str | None) -> DetachedJob:
 
 
 class ResumeScreen:
-    """An experiment to resume. Raises UsageError if there is none."""
+    """An experiment to resume. Raises UsageError if there is none, and Refused if another process runs it."""
 
     def __init__(self, data: str) -> None:
         self._path = Path(data)

@@ -95,9 +95,7 @@ def by_size(row: ResponseResult) -> list[tuple[str, EffectResult]]:
 
 
 def size(each: EffectSize) -> str:
-    """The effect as text, with an addition such as `+0.1 adj.` if the treatments are not balanced and the adjusted
-    effect differs.
-    """
+    """The effect as text, "-" if unknown; if the adjusted effect differs, the adjusted effect, such as `+0.1 adj.`."""
     shown = "{:+.4g}" if each.signed else "{:.4g}"
     if each.effect is None or not each.is_adjusted:
         return number(each.effect, shown)
@@ -105,10 +103,10 @@ def size(each: EffectSize) -> str:
 
 
 def boxes(plot: BlockPlot | None) -> str:
-    """The agreement of a block plot's boxes, such as `6 of 6 (chance 0.031)`."""
+    """The agreement of a block plot's boxes, such as `6 of 6 (chance 0.031)`; "-" if no box counts."""
     if not plot or not plot.n:
         return "-"
-    words = f"chance {plot.chance:.2g}" if plot.consistent else ("p " + chance(plot.p) if plot.p else "no")
+    words = f"chance {plot.chance:.2g}" if plot.consistent else ("p " + chance(plot.p) if plot.p else "no test")
     return f"{plot.agreeing} of {plot.n} ({words})"
 
 

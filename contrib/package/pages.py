@@ -74,7 +74,7 @@ def page(words: tuple[str, ...], command: Any) -> str:
 
 
 def _tree(command: Any, words: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """A command and all its subcommands, each with the words that call it; hidden subcommands are omitted."""
+    """Yield a command and all its subcommands, each with the words that call it; hidden subcommands are omitted."""
     yield words, command
     for name, below in getattr(command, "commands", {}).items():
         if not below.hidden:

@@ -33,7 +33,11 @@ class BootReceipt:
 
 
 def apply(host: Host, request: BootRequest, loader: str | None = None) -> BootReceipt:
-    """Set the next boot's command line. Idempotent. Raises Refused if a command fails, after restoring everything."""
+    """Set the next boot's command line. Idempotent.
+
+    Raises UsageError for a wrong request; Refused if the boot configuration cannot be changed, or if a write or command
+    fails, after every file was restored to its state before the first apply; Incomplete if restoring fails too.
+    """
     make(host, request, loader)  # a wrong request is reported before the lock is taken
     with locked(host):
         plan = make(host, request, loader)
@@ -126,7 +130,7 @@ def _back(host: Host, disk: Disk, record: BootRecord) -> None:
 
 
 def remove(host: Host) -> BootReceipt:
-    """Restore the boot configuration. Raises Incomplete if that was not possible."""
+    """Restore the boot configuration. Raises Incomplete if that was not possible, UsageError for a damaged record."""
     disk = Disk(host)
     if load_record(host) is None and not disk.torn(BOOT_FILE):
         return _unrecorded(host, disk)

@@ -64,9 +64,7 @@ def kernel(facts: Facts) -> str:
             if other in ("", release):
                 return path
             others = f" ({path} is the image of {other})"
-    raise Refused(
-        f"the image of the running kernel {release} was not found in /boot{others}; give it with --kernel FILE"
-    )
+    raise Refused(f"the image of the running kernel {release} was not found{others}; give it with --kernel FILE")
 
 
 def initrd(facts: Facts, image: str) -> str:

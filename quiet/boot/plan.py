@@ -26,7 +26,7 @@ class BootRequest:
 
     @property
     def source(self) -> str:
-        """The file that contains the parameters, for error messages."""
+        """The profile's key that lists the parameters, for error messages."""
         return f"profile {self.profile}: key 'boot.wanted'"
 
     def words(self, facts: Facts) -> tuple[str, ...]:
@@ -83,7 +83,7 @@ class BootPlan:
 def make(reader: Reader, request: BootRequest, loader: str | None = None) -> BootPlan:
     """Read the boot configuration and compare it with the request; `loader`: the value of --loader.
 
-    Raises UsageError for a wrong request, Refused if no boot loader is detected.
+    Raises UsageError for a wrong request, Refused if no boot loader is detected or it must be changed by hand.
     """
     facts = Facts(reader)
     if not request.parameters:
@@ -103,7 +103,7 @@ def make(reader: Reader, request: BootRequest, loader: str | None = None) -> Boo
     if merged.add and len(str(merged.line).encode("utf-8", "surrogateescape")) > LONGEST:
         raise Refused(
             f"the command line would be longer than the {LONGEST} bytes that the kernel reads; give --cpus as "
-            "ranges, which are short (2-7), or remove parameters from it"
+            "ranges, which are short (2-7), or remove parameters from the profile"
         )
     if not merged.unchanged and not steps.edits and not steps.commands:
         raise by_hand(f"{chosen.title}: no file was found to which the parameters can be added", merged)

@@ -38,7 +38,10 @@ class FileEntry:
 
 @dataclass(slots=True)
 class BootRecord:
-    """All data that `remove` needs. `generated`: files that the loader's own commands write."""
+    """All data that `remove` needs.
+
+    `cpus`: the isolated CPUs; `time`: seconds since the epoch; `generated`: files that the loader's own commands write.
+    """
 
     loader: str
     profile: str

@@ -10,7 +10,10 @@ from quiet.host.reader import Reader
 
 
 class BootStatus(NamedTuple):
-    """The recorded apply; every field is None if only root can read the record."""
+    """The recorded apply; `time`: seconds since the epoch.
+
+    Every field is None if the record is damaged or only root can read it.
+    """
 
     profile: str | None = None
     cpus: str | None = None

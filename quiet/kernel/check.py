@@ -28,7 +28,11 @@ class OptionState(NamedTuple):
 
 
 class KernelReport(NamedTuple):
-    """The state of all options of a kernel. `missing`, `unknown`: the number of such options."""
+    """The state of all options of a kernel. `missing`, `unknown`: the number of such options.
+
+    `kernel`: its release, None if it does not run here; `source`: the file with its configuration, None if there is
+    none; `complete`: no option is missing or unknown.
+    """
 
     kernel: str | None
     source: str | None
@@ -43,7 +47,7 @@ class KernelReport(NamedTuple):
 
 
 class KernelSummary(NamedTuple):
-    """The summary in `quiet status`: the number of options that the kernel has, and the names of the others."""
+    """The summary in `quiet status`: the number of options that the kernel has, and the missing and unknown ones."""
 
     source: str | None
     there: int

@@ -43,7 +43,7 @@ class Option(NamedTuple):
 
 
 def load(wanted: Sequence[str] = ()) -> list[Option]:
-    """The options of these fragments, by default of all. Raises UsageError for an unknown name."""
+    """The options of these fragments, by default of all but `lab`. Raises UsageError for an unknown name."""
     for name in wanted:
         if name not in (*NAMES, LAB):
             raise UsageError(f"{name}: no such fragment; known fragments: {', '.join(NAMES)}")

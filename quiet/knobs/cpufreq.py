@@ -46,7 +46,7 @@ def _none(context: RuleContext) -> Iterator[Skip]:
 
 
 def _performance(name: str, choices: str) -> Rule:
-    """The rule for a per-policy setting that should be "performance", for policies whose file `choices` lists it."""
+    """The rule for a per-policy setting that should be "performance"; `choices`: the file that lists its values."""
 
     def rule(context: RuleContext) -> RuleResult:
         yield from _none(context)
@@ -234,8 +234,8 @@ KNOBS = (
         doc=_DOC,
         rule=_preference,
         choices=_SCOPE,
-        targets=f"file:{_BASE}/policyN/energy_performance_preference of the isolated CPUs' policies; "
-        f"file:{_DYNAMIC_EPP}",
+        targets=f"file:{_BASE}/policyN/energy_performance_preference of the isolated CPUs' policies "
+        f"('all': of every policy); file:{_DYNAMIC_EPP}",
         after=("smt", "cpufreq.driver"),
         entangled=_with_dynamic_epp,
         moves="all settings of the driver's policies, if dynamic_epp is switched, which restarts the driver",
@@ -253,7 +253,7 @@ KNOBS = (
         doc=_DOC,
         rule=_performance("scaling_governor", "scaling_available_governors"),
         choices=_SCOPE,
-        targets=f"file:{_BASE}/policyN/scaling_governor of the isolated CPUs' policies",
+        targets=f"file:{_BASE}/policyN/scaling_governor of the isolated CPUs' policies ('all': of every policy)",
         after=("smt", "cpufreq.epp"),
         entangled=_disturbed,
         moves="the policies' limits, energy preference and boost, and the governor's own tunables",
@@ -288,8 +288,8 @@ KNOBS = (
         choices=_SCOPE,
         numeric=True,
         units=_kilohertz,
-        targets=f"file:{_BASE}/policyN/scaling_max_freq and scaling_min_freq of the isolated CPUs' policies; for "
-        f"cppc_cpufreq also {_AUTO_SELECT}",
+        targets=f"file:{_BASE}/policyN/scaling_max_freq and scaling_min_freq of the isolated CPUs' policies ('all': of "
+        f"every policy); for cppc_cpufreq also {_AUTO_SELECT}",
         after=("smt", "cpufreq.governor", "cpufreq.turbo"),
         clamps=True,
     ),

@@ -1,7 +1,7 @@
 """Define the type of a knob, which describes one setting of the host.
 
-A rule turns a context (facts, selected CPUs, the profile's choice for this knob) into wanted values or skips. The
-engine in quiet/settings/plan.py and apply.py handles all knobs in the same way.
+A rule turns a context (facts, selected CPUs, the profile's choice for this knob) into wanted values or skips. plan.py,
+apply.py and restore.py in quiet/settings handle all knobs in the same way.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class RuleContext(NamedTuple):
     names: Mapping[str, tuple[str, ...]] = {}  # the profile's lists: units to stop, units to keep
 
     def text(self, path: str) -> str | None:
-        """The content of a file of the host."""
+        """The content of a file of the host; None if it does not exist or cannot be read."""
         return self.facts.reader.text(path)
 
     def files(self, paths: Iterable[str]) -> list[str]:
@@ -56,7 +56,7 @@ class RuleContext(NamedTuple):
 
 
 def moved_away(context: RuleContext, allowed: CpuSet) -> CpuSet:
-    """A mask without the isolated and offline CPUs; the housekeeping CPUs if the mask would contain no online CPU."""
+    """A mask without the isolated and offline CPUs; the housekeeping CPUs if removing these leaves no online CPU."""
     stay = allowed - context.cpus.away
     if stay == allowed or stay & context.facts.online:
         return stay
@@ -64,7 +64,7 @@ def moved_away(context: RuleContext, allowed: CpuSet) -> CpuSet:
 
 
 def housekeeping_mask(context: RuleContext, current: str) -> str:
-    """The CPU mask of a file, without the isolated and offline CPUs."""
+    """The CPU mask `current` in the kernel's notation, without the isolated and offline CPUs; see moved_away()."""
     return cpulist.format_mask(moved_away(context, cpulist.parse_mask(current)))
 
 
@@ -76,7 +76,7 @@ NOT_HERE = "this kernel does not have this setting"
 
 
 def offered(context: RuleContext, path: str, wanted: str, choices: str) -> DesiredValue | Skip:
-    """The wanted value of a file; a skip if the wanted value is not listed in the file `choices`."""
+    """The wanted value of a file; a skip if the file `choices` lists values, but not the wanted one."""
     listed = (context.text(choices) or "").split()
     if listed and wanted not in listed:
         return Skip(f"file:{path}", f"'{wanted}' is not offered, only {' '.join(listed)}")
@@ -169,7 +169,7 @@ def derived(
 
 
 def one_file(path: str, quiet: str, absent: str = NOT_HERE, kind: str = value_types.NUMBER) -> FileFields:
-    """The fields of a knob with one file and one quiet value, which the profile may replace."""
+    """The fields of a knob with one file: the choice "quiet" writes `quiet`, any other choice is written as it is."""
     return derived(path, lambda context, now: quiet if context.choice == "quiet" else context.choice, absent, kind)
 
 
@@ -182,7 +182,10 @@ def at_least(path: str, quiet: int, absent: str = NOT_HERE, never: int | None = 
 
 
 def bounded(path: str, quiet: int, absent: str, enough: Callable[[int], bool]) -> FileFields:
-    """The fields of a knob with one file whose number should be `quiet`, unless `enough` accepts the current number."""
+    """The fields of a knob with one file whose number should be `quiet`, unless `enough` accepts the current number.
+
+    Any other choice of the profile is written as it is.
+    """
 
     def value(context: RuleContext, current: str) -> str | None:
         if context.choice != "quiet":

@@ -62,7 +62,10 @@ def _loaded(context: RuleContext) -> Iterator[Skip]:
 
 
 def running(facts: Facts) -> list[str]:
-    """The rivals that run, by unit, or by process on hosts without systemd; irqbalance and thermald are excluded."""
+    """The rivals that run, by unit, or by process on hosts without systemd; irqbalance and thermald are excluded.
+
+    The units of ONCE count if they are enabled.
+    """
     reader = facts.reader
     if not systemd.booted(reader):
         names = {name for service in (*HELD, *STOPPED) for name in service.held.split()}

@@ -17,10 +17,10 @@ ALL_UNITS = "unit:*"
 
 
 class Service(NamedTuple):
-    """Units that belong together; a unit that starts another comes first. `jobs`: units that they start, which may
-    finish.
+    """Units that belong together; a unit that starts another comes first. Names are separated by spaces.
 
-    `held`: the names of the processes to freeze on hosts without systemd, if no program waits for them.
+    `jobs`: units that they start, which may finish; `held`: the names of the processes to freeze on hosts without
+    systemd, if no program waits for them.
     """
 
     units: str
@@ -209,7 +209,10 @@ def _services(context: RuleContext) -> RuleResult:
 
 
 def hold(context: RuleContext, table: Iterable[Service], keep: Iterable[str] = ()) -> RuleResult:
-    """Stop and mask every unit of a table that is running or could be started."""
+    """Stop and mask every unit of a table that is running or could be started, except the units in `keep`.
+
+    Yields a skip for a unit that could not be started again, and for a job that is running.
+    """
     reader = context.facts.reader
     folders = systemd.places(reader)
     keep = set(keep)

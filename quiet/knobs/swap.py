@@ -50,9 +50,9 @@ def _devices(context: RuleContext) -> RuleResult:
 
 
 def _as_they_come_back(swapping: Iterable[Area]) -> list[Area]:
-    """The devices in the order of /proc/swaps.
+    """The devices in the order in which they must be re-enabled.
 
-    If the kernel chooses priorities, the device that is re-enabled first gets the highest.
+    Devices whose priority the kernel chose come in descending priority, because the first one gets the highest.
     """
     swapping = list(swapping)
     chosen = iter(sorted((area for area in swapping if area.priority < 0), key=lambda area: -area.priority))

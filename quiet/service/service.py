@@ -79,8 +79,9 @@ def installed(reader: Reader) -> Installed | None:
 def install(host: Host, profile: Profile, cpus: str | None = None, trust: bool = False) -> ServiceReceipt:
     """Apply the profile after each boot from now on; replace an existing service of quiet.
 
-    Raises Refused if systemd is missing, another package has a unit of this name, writing is not permitted, or users
-    other than root can change the program that root would run at each boot (`trust` permits this).
+    Raises UsageError for a wrong CPU list; Refused if systemd is missing, another package has a unit of this name,
+    writing is not permitted, or users other than root can change the program that root would run at each boot (`trust`
+    permits this).
     """
     _check_systemd(host)
     _check_name(host)

@@ -66,8 +66,8 @@ def watch_text(options: dict[str, str]) -> str:
     """The text of the unit that runs `quiet watch` with these options.
 
     With "--cpus", the unit is independent; otherwise, it runs while quiet.service does. It runs as root, with only the
-    capability for process notifications: another user cannot read every setting, and all users must be able to read the
-    history.
+    capability for process notifications (with "--cpus": none): another user cannot read every setting, and all users
+    must be able to read the history.
     """
     alone = "--cpus" in options
     paths = {name: os.path.abspath(options[name]) for name in ("--textfile", "--store") if name in options}

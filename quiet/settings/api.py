@@ -46,7 +46,7 @@ def plan_profile(profile: Profile | str = "bench", *, cpus: str | None = None, r
     """Plan the changes of `quiet.apply`, and its skips with their reasons. Writes nothing; needs no root.
 
     `cpus`: the CPUs to isolate, by default the profile's. Raises UsageError for a wrong profile or CPU list, Refused if
-    no CPU can be isolated.
+    no CPU can be isolated or the journal is damaged.
     """
     return verify.plan_now(_reader(root), _loaded(profile), cpus)[0]
 
@@ -57,8 +57,9 @@ def apply_profile(
     """Apply a profile until `quiet.restore`. Idempotent.
 
     `cpus`: the CPUs to isolate, by default the profile's. `temporary`: the caller restores soon, so a `quiet run` that
-    also uses the profile may restore in its place. Raises Refused if another profile is applied or the process is not
-    permitted to change the host.
+    also uses the profile may restore in its place. Raises UsageError for a wrong profile or CPU list, Refused if
+    another profile is applied or the process is not permitted to change the host, Incomplete if the apply stops
+    halfway.
     """
     return apply(_host(root), _loaded(profile), cpus, temporary, _PATIENCE_S)
 
@@ -66,7 +67,7 @@ def apply_profile(
 def verify_profile(profile: str | None = None, *, cpus: str | None = None, root: Reader | str = "/") -> Plan:
     """Plan the changes that would set a profile's values again (default: the applied profile).
 
-    A plan without changes means that all settings hold.
+    A plan without changes means that all settings hold. Raises the same errors as `plan_profile`.
     """
     reader = _reader(root)
     return verify.plan_now(reader, verify.applied_profile(reader, profile), cpus)[0]
@@ -76,7 +77,7 @@ def restore_host(*, force: bool = False, keep: bool = False, root: Host | str = 
     """Restore every setting to its value before apply.
 
     A value that another program changed after the apply stays unchanged and is reported as a conflict: `force` restores
-    it too, `keep` accepts it.
+    it too, `keep` accepts it. Raises Refused if the process is not permitted to change the host.
     """
     return restore(_host(root), force, keep, patience=_PATIENCE_S)
 
@@ -88,7 +89,8 @@ def applied(
     """Apply a profile inside the block and restore the host at its end.
 
     A profile that was applied before stays applied. Several processes may use the same profile: the last process
-    restores. Raises Refused if the profile cannot be applied, Incomplete if a setting could not be restored.
+    restores. Raises Refused if the profile cannot be applied, Incomplete if a setting could not be restored and the
+    block raised no error.
     """
     host = _host(root)
     outcome: Outcome | None = None

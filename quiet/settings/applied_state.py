@@ -39,15 +39,15 @@ class AppliedState:
     source: str
     cpus: CpuPartition
     boot_id: str
-    time: float
+    time: float  # of the apply, in seconds since the epoch
     passing: bool  # applied for one command
     entries: dict[str, TargetState] = field(default_factory=dict)
-    refused: dict[str, str] = field(default_factory=dict)
-    settled: dict[str, str | None] = field(default_factory=dict)
+    refused: dict[str, str] = field(default_factory=dict)  # why the kernel rejected a value, by target
+    settled: dict[str, str | None] = field(default_factory=dict)  # the values after all writes, by target
     complete: bool = False  # every write of the apply was attempted
-    restoring: bool = False
-    conflicts: set[str] = field(default_factory=set)
-    foreign: set[str] = field(default_factory=set)
+    restoring: bool = False  # a restore has begun
+    conflicts: set[str] = field(default_factory=set)  # written targets that another program had changed by then
+    foreign: set[str] = field(default_factory=set)  # other recorded targets that another program had changed by then
     restored: set[str] = field(default_factory=set)  # targets restored by an incomplete restore
     sealed: bool = True  # the lines have checksums
     damage: list[Damage] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""Apply a profile: record each change in the journal, write it, read it back; plan again until no change is left."""
+"""Apply a profile: record each change in the journal, write it, read it back; plan again for up to five rounds."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ _ROUNDS = 5  # during the writes, tasks fork and drivers request interrupts
 class Receipt:
     """The result of an apply.
 
-    `failures`: changes that did not take effect, for a reason that the knob does not expect.
+    `failures`: changes that did not take effect, for a reason that the knob does not expect. `missing_boot`: kernel
+    parameters of the profile that the running kernel was booted without.
     """
 
     profile: str

@@ -1,4 +1,4 @@
-"""Write values in passes until all targets have their wanted values or a pass makes no progress.
+"""Write values in at most 12 passes, until all targets have their wanted values or a pass makes no progress.
 
 Apply and restore both use this module; no other module writes values. With passes, the kernel's acceptance determines
 the order of coupled settings (frequency limits, energy preference and governor, CPUs that must be online first),
@@ -21,7 +21,10 @@ MAX_PASSES = 12
 
 @dataclass(slots=True)
 class Write:
-    """A target and its wanted value (None: make it absent, as it was before quiet created it)."""
+    """A target and its wanted value (None: make it absent, as it was before quiet created it).
+
+    `kind`: the comparison of values; `clamps`: any value that the kernel stores instead is accepted.
+    """
 
     target: str
     wanted: str | None
@@ -47,7 +50,9 @@ After = Callable[[Write, str | None], None]
 
 
 def settle(host: Host, writes: Iterable[Write], before: Before, after: After) -> list[Failure]:
-    """Write until every target has its wanted value or a pass makes no progress. Returns the failures.
+    """Write until every target has its wanted value, a pass makes no progress, or MAX_PASSES passes are done.
+
+    Returns the failures.
 
     `before` is called ahead of a write, to record it in the journal; `after` is called with the value read back. Each
     pass checks values again that were reached earlier, because a later write may have changed them.

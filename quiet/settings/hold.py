@@ -85,8 +85,8 @@ def begin_hold(
     `knob`: the knob that the targets belong to, which determines when they are restored; `title`: the name of the hold
     in `quiet status` (default: the source); `kind`: the comparison of values (default: the knob's); `entangled`:
     targets that the kernel may change as a side effect, which are restored too. A hold with the same `source` is
-    extended. Raises Refused if anything else is applied, or if the kernel rejects a value; values written before that
-    stay until `end_hold`.
+    extended. Raises UsageError for an unknown knob, Refused if anything else is applied or the kernel rejects a value
+    (the other values are written, and stay until `end_hold`), Incomplete if the journal can no longer be written.
     """
     if knob not in BY_NAME:
         raise UsageError(f"unknown knob '{knob}'; `quiet explain` lists the knobs")

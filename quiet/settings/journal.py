@@ -4,7 +4,7 @@ Write-ahead JSON lines in /run/quiet, each fsync'd, readable by every user. /run
 resets the settings; for hosts where it persists, the journal contains the boot ID. Operations, in the order in which
 they may appear:
 
-    begin    format, boot_id, version, profile, source, cpus, time
+    begin    format, boot_id, version, profile, source, cpus, time, passing (applied for one command)
     before   a target with its original value (None: absent), its knob, kind and identity
     intent   a value is about to be written
     done     the value was written, and this value was read back
@@ -83,7 +83,10 @@ def read(reader: Reader) -> AppliedState | None:
 
 
 def isolated_cpus(reader: Reader | None = None) -> CpuSet:
-    """The isolated CPUs of the host: the applied profile's or, without a profile, the CPUs isolated at boot."""
+    """The isolated CPUs of the host: the applied profile's or, if nothing is applied, the CPUs isolated at boot.
+
+    A hold has no isolated CPUs. Raises Refused if the journal is damaged or cannot be read.
+    """
     reader = reader or Reader()
     record = load(reader)
     return record.cpus.isolated if record else Facts(reader).boot_isolated

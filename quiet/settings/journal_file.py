@@ -1,4 +1,4 @@
-"""Access the journal's file: read it, copy it if it is damaged, and allocate space."""
+"""Access the journal's file: read it, copy or remove it if it is damaged, and allocate space."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ _CANNOT = (errno.EOPNOTSUPP, errno.ENOSYS)
 
 
 def content(reader: Reader) -> bytes | str | None:
-    """The journal's bytes; if it cannot be read, the reason as text; None if there is no journal."""
+    """The journal's bytes; if it cannot be read, the reason as text; None if there is no journal.
+
+    Raises Refused if only root can read it.
+    """
     try:
         with reader.place(FILE, follow=False) as place:
             fd = os.open(place, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
@@ -48,7 +51,7 @@ def content(reader: Reader) -> bytes | str | None:
 def preserve(reader: Reader) -> str:
     """Copy a damaged journal into its directory, unless an equal copy exists.
 
-    Returns the path of the copy, "" if copying failed.
+    Returns the path of the copy, "" if copying failed or the journal cannot be read.
     """
     data = content(reader)
     if not isinstance(data, bytes):

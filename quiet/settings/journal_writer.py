@@ -34,8 +34,8 @@ class StoppedHalfWay(Incomplete):
 class Journal:
     """Writes the journal; use it under `locked`.
 
-    An existing journal is continued in its format; `begin` starts another one. `lenient`: lines that cannot be written
-    are omitted, and `failure` gives the reason.
+    An existing journal is continued in its format; `begin` starts another one. `lenient`: after a failed write, all
+    further lines are omitted, and `failure` gives the reason.
     """
 
     def __init__(self, reader: Reader, lenient: bool = False) -> None:

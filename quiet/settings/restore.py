@@ -30,7 +30,7 @@ from quiet.targets import registry, value_types
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The result of a restore. Every setting is restored if `conflicts`, `failures` and `damage` are all empty."""
+    """The result of a restore. It is complete if `conflicts`, `failures` and `damage` are all empty."""
 
     profile: str | None  # None: nothing was applied
     restored: int
@@ -53,16 +53,17 @@ class Outcome:
 
     @property
     def complete(self) -> bool:
-        """Whether every setting has its original value."""
+        """Whether no setting is left to restore; settings that `keep` accepted do not count."""
         return not self.left
 
 
 def restore(host: Host, force: bool = False, keep: bool = False, patience: float = 0) -> Outcome:
     """Restore every value.
 
-    `force`: also restore values that another program changed after the apply; `keep`: keep such values. With a damaged
-    journal, all readable values are restored; the journal is kept, with a copy next to it, until `keep` removes it.
-    Waits up to `patience` seconds for another quiet process to end. Raises Refused if it does not end.
+    `force`: also restore values that another program changed after the apply; `keep`: accept such values, and values
+    that cannot be restored. With a damaged journal, all readable values are restored; the journal is kept, with a copy
+    next to it, until `keep` removes it. Waits up to `patience` seconds for another quiet process to end. Raises Refused
+    if it does not end, or if the process is not permitted to change the host.
     """
     if journal.read(host) is None:
         return Outcome(None, 0, (), (), ())  # does not require root

@@ -24,7 +24,7 @@ _PATIENCE_S = 60  # time to wait for another quiet process, in seconds
 def in_use(host: Host) -> Iterator[int]:
     """Mark the applied profile as used, so that only the last of several `quiet run` processes restores.
 
-    Yields the descriptor of the file that counts the users.
+    Yields the descriptor of the file on which each user holds a shared lock.
     """
     with locked(host, _PATIENCE_S):  # also raises an error for a user without permission
         try:
@@ -39,7 +39,7 @@ def in_use(host: Host) -> Iterator[int]:
 
 
 def apply_for_use(host: Host, users: int, profile: Profile, requested: str | None) -> Receipt:
-    """Apply a profile for one command; if the apply stops halfway, restore.
+    """Apply a profile for one command; if the apply stops halfway, restore, unless the profile was applied before.
 
     Raises Refused if nothing is changed, Incomplete if settings remain changed.
     """
@@ -59,9 +59,10 @@ def leave(users: int) -> None:
 
 
 def end_use(host: Host, users: int) -> Outcome | None:
-    """Restore the profile that was applied for one command; None if another command still uses it.
+    """Restore the profile that was applied for one command.
 
-    Raises Incomplete if a setting could not be restored.
+    Returns None if another command still uses it, if it is to stay applied, or if nothing is applied. Raises Incomplete
+    if the restore cannot begin; the outcome lists settings that could not be restored.
     """
     record = journal.read(host)
     if record is None or not record.passing:

@@ -57,7 +57,7 @@ BY_WORD: dict[str, TargetType] = {each.word: each for each in TYPES}
 
 
 def split(target: str) -> tuple[TargetType, str]:
-    """Split a target into its type and its name."""
+    """Split a target into its type and its name. Raises ValueError for an unknown type."""
     word, _, name = target.partition(":")
     try:
         return BY_WORD[word], name
@@ -72,7 +72,7 @@ def get(reader: Reader, target: str) -> str | None:
 
 
 def put(host: Host, target: str, value: str | None) -> None:
-    """Write a target. Raises OSError with the kernel's errno."""
+    """Write a target, or make it absent (None). Raises OSError with the kernel's errno."""
     target_type, name = split(target)
     if value is not None:
         target_type.put(host, name, value)

@@ -43,7 +43,7 @@ E = TypeVar("E", bound=EffectResult)
 
 @np.errstate(over="ignore", invalid="ignore")
 def analyse(data: Data, options: ScreenOptions, progress: Progress = lambda words: None) -> ScreenResult:
-    """Analyze a screen; unknown numbers in the result are None. Raises UsageError for a filter that does not exist."""
+    """Analyze a screen; unknown numbers in the result are None. Raises UsageError for an unusable filter."""
     alpha = data.alpha if options.alpha is None else options.alpha
     confidence = data.confidence if options.confidence is None else options.confidence
     seed = data.seed if options.seed is None else options.seed

@@ -1,8 +1,8 @@
 """Analyze a screen on several hosts: each host's effects, whether they differ, and which hosts deviate.
 
 An effect on a host is the mean over iterations of the difference between two levels or, for a hard factor, the
-difference between the means of batches. Values are shifted to a common level, so the effects of hosts are comparable
-with the combined effect.
+difference between the means of batches. Values are at a common level (see data/hosts.py), so the effects of hosts are
+comparable with the combined effect.
 """
 
 from __future__ import annotations
@@ -148,7 +148,7 @@ def decided(data: Data, responses: Mapping[str, ResponseResult], alpha: float) -
 
 
 def of_screen(data: Data, responses: Mapping[str, ResponseResult]) -> ScreenHosts | None:
-    """The hosts of a screen, and those that differ from the others in their level or in an effect, with one Holm
+    """The hosts of a screen, and each host's tests against the others, of its level and of its effects, with one Holm
     correction over all of these tests; None for one host.
     """
     if not data.hosts:

@@ -10,7 +10,7 @@ from cbench.stats.distributions import t_quantile
 
 def of_effect(each: EffectResult, confidence: float, margin: float | None = None) -> Ends | None:
     """The interval of a signed effect. `margin`: the margin of error of Lenth's method, which replaces a standard
-    error. None if there is neither.
+    error. None if there is neither, or if the effect is not signed.
     """
     test = each.test
     if test is None or test.estimate is None or not each.signed:

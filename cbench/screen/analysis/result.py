@@ -34,7 +34,9 @@ class FilterResult:
 
 @dataclass(frozen=True, slots=True)
 class TreatmentResult:
-    """A treatment and its levels. `questionable`: the reason why the treatment is questionable, None if it is not."""
+    """A treatment and its levels. `questionable`: the reason why the treatment is questionable ("" if
+    unknown), None if it is not.
+    """
 
     number: int
     name: str
@@ -253,7 +255,9 @@ class InteractionResult(EffectResult):
 
 @dataclass(frozen=True, slots=True)
 class StudyResult:
-    """The intervals from samples of different sizes, drawn from the values of one treatment, the `population`."""
+    """The intervals from samples of different sizes, drawn from the values of one treatment. `population`: the number
+    of these values.
+    """
 
     treatment: int
     name: str
@@ -324,7 +328,9 @@ class ResponseHosts:
 
 @dataclass(frozen=True, slots=True)
 class UnlikeScreenHost:
-    """One host that differs from the others. `what`: "level", or the name of the effect that differs on this host."""
+    """The test of one host against the others. `what`: "level", or the effect; `away_pct`: the difference of the level
+    in %, None for an effect; `p_holm`: `p` corrected for all hosts, responses and effects.
+    """
 
     host: str
     response: str
@@ -336,7 +342,9 @@ class UnlikeScreenHost:
 
 @dataclass(frozen=True, slots=True)
 class ScreenHosts:
-    """The hosts of a screen. `unlike`: the hosts that differ, smallest p first; `passports`: facts that differ."""
+    """The hosts of a screen. `unlike`: every test of a host against the others, smallest p first, significant or not;
+    `passports`: facts that differ.
+    """
 
     names: tuple[str, ...]
     unlike: tuple[UnlikeScreenHost, ...]

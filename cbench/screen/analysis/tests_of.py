@@ -42,9 +42,10 @@ class ResponseTests:
 
 def tests_of(part: ResponseSlice, tests: int, confidence: float) -> ResponseTests:
     """Test the effects of a response. `tests`: the number of tests that share one error rate. The method is signed
-    ranks within iterations if there are enough iterations (`ranks_decide`), or if all values of each treatment are
-    equal; otherwise the analysis of variance of single values, or Lenth's method if no treatment has two values. With
-    several batches, the split-plot analysis decides.
+    ranks within iterations if there are enough iterations (`ranks_decide`); otherwise the analysis of variance of
+    single values, or Lenth's method if no treatment has two values. Effects that these cannot test, for example because
+    all values of each treatment are equal, are tested by ranks if ranks can reject. With several batches, the
+    split-plot analysis decides.
     """
     split, rows, estimates = plots.whole_plots(part)
     values = effects.matrix(part)

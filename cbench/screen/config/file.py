@@ -36,8 +36,8 @@ def load(path: Path) -> Screen:
 
 
 def parse(text: str, file: str, folder: str, check: bool = True) -> Screen:
-    """Parse an experiment from the text of its file. `check`: require that the named workloads, counters and profiles
-    exist. Raises UsageError as load() does.
+    """Parse an experiment from the text of its file. `check`: require that the named workloads, directories, counters,
+    knobs and profiles exist. Raises UsageError as load() does.
     """
     whole = config.whole_of(text, file)
     table = whole.table("screen")
@@ -207,7 +207,7 @@ def _abridgments(whole: TomlTable, factors: Sequence[ScreenFactor]) -> tuple[Abr
 
 
 def filter_of(table: TomlTable, key: str, text: str, factors: Sequence[ScreenFactor]) -> Where:
-    """The filter that a text such as "fp=0 prf=1|2" describes. Raises UsageError for an unknown factor or level."""
+    """The filter that a text such as "fp=0 prf=1,2" describes. Raises UsageError if it is invalid."""
     known = {factor.name: factor for factor in factors}
     where: dict[str, tuple[str, ...]] = {}
     for part in text.split():

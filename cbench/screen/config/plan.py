@@ -52,7 +52,9 @@ class PlannedResponse:
 
 @dataclass(frozen=True, slots=True)
 class PlannedTreatment:
-    """A treatment in the plan. `unobtainable`: the responses that it cannot measure, each with the reason."""
+    """A treatment in the plan. `questionable`: the reason, "" if it is not questionable; `unobtainable`: the responses
+    that it cannot measure, each with the reason.
+    """
 
     numbers: tuple[int, ...]
     levels: Mapping[str, str]
@@ -94,7 +96,8 @@ class ScreenPlan:
 
 class Planned:
     """Treatments, tests and batches of an experiment, and the effects that they can test: overall, and for each
-    response with the treatments that measure it. Raises UsageError if no treatments remain.
+    response with the treatments that measure it. Raises UsageError if the design does not exist, if no treatments
+    remain, or if the sequence of batches is invalid.
     """
 
     def __init__(self, screen: Screen) -> None:
@@ -156,8 +159,8 @@ class Planned:
         return tuple(each.numbers for each in self.treatments if response not in each.unobtainable)
 
     def check(self) -> None:
-        """Raises UsageError if the experiment cannot test any effect, or if no effect on a response can be tested for a
-        reason other than a missing profiler.
+        """Raises UsageError if the experiment cannot test any effect, if no treatment measures a response, or if no
+        effect on a response can be tested, unless treatments lack it only because no profiler runs.
         """
         name = self.screen.name
         if not any(each.ok for each in self._whole.effects):
@@ -292,7 +295,7 @@ def spreads_unit(screen: Screen, response: str) -> str:
 
 
 def lines(plan: ScreenPlan, most: int = SHOWN) -> list[str]:
-    """The plan as text."""
+    """The plan as text. `most`: the maximum number of treatments and of batches to list."""
     shown = [_first(plan), *plan.words]
     for each in plan.treatments[:most]:
         notes = [f"questionable: {each.questionable}"] if each.questionable else []

@@ -61,8 +61,8 @@ def fraction(screen: Screen) -> fractional.Fraction | plackett.PlackettBurman | 
 
 
 def treatments(screen: Screen) -> tuple[Treatment, ...]:
-    """The treatments that are run, numbered from 0; the level of the last factor varies fastest. Raises UsageError if
-    none remain.
+    """The treatments that are run, numbered from 0; in a full factorial, the level of the last factor varies fastest.
+    Raises UsageError if the design does not exist, or if no treatments remain.
     """
     chosen = fraction(screen)
 
@@ -140,9 +140,9 @@ def study_tests(
 def sampled(screen: Screen, treatment: Treatment, workload: ScreenWorkload) -> Sampling | None:
     """The sampling of a treatment's command by `perf record`; None if the command is not sampled.
 
-    The factor's level decides whether to sample and with which call graph. Event and rate come from the level if it
-    names either of them, otherwise from the response that counts the samples. Raises UsageError if responses contradict
-    each other.
+    If a factor has profilers, its level decides whether to sample and with which call graph; otherwise, the response
+    that counts the samples does. Event and rate come from the level if it names either of them, otherwise from this
+    response. Raises UsageError if responses contradict each other or the level.
     """
     counted = {
         perf_record.parse(each.metric.detail)

@@ -46,8 +46,8 @@ class ResponseSeries:
     value: Values
     unobtainable: frozenset[int] = frozenset()
     levels: tuple[float, ...] = ()
-    """With several hosts, each host's original median, NaN if it has no value; `value` is then shifted to a common
-    level.
+    """With several hosts, each host's original median, NaN if it has no value; `value` is then scaled or shifted to a
+    common level.
     """
 
     def of(self, treatment: int) -> Values:
@@ -76,7 +76,8 @@ class ResponseSeries:
 @dataclass(frozen=True, slots=True)
 class Data:
     """A screen's data. `treatments`: the level of each factor, per treatment; `questionable`: the questionable
-    treatments, with reasons; `filters`: abridgments by name; `batches`: batch names in chronological order.
+    treatments, with reasons ("" if unknown); `filters`: abridgments by name; `batches`: batch names in chronological
+    order.
     """
 
     name: str
@@ -102,6 +103,7 @@ class Data:
     hosts: tuple[str, ...] = ()
     """The names of the hosts, if there are several."""
     host_of_batch: tuple[int, ...] = ()
+    """The number of each batch's host; () for one host."""
     passports: tuple[UnlikeFact, ...] = ()
     """Facts in which the hosts differ."""
 

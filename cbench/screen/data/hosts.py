@@ -1,8 +1,9 @@
 """Combine the stores of one screening experiment that ran on several hosts; each host keeps separate batches.
 
 A block is an iteration of a batch, so every test within blocks compares values of one host only, and in the analysis of
-batches, the random effect of batches includes the hosts. First, each host's values of a response are shifted to a
-common level, as in `cbench order analyze`: J. L. Hodges, E. L. Lehmann, Ann. Math. Statist. 33 (1962) 482-497.
+batches, the random effect of batches includes the hosts. First, each host's values of a response are scaled to a
+common median, or shifted to it unless all values are positive, as in `cbench order analyze`: J. L. Hodges, E. L.
+Lehmann, Ann. Math. Statist. 33 (1962) 482-497.
 """
 
 from __future__ import annotations

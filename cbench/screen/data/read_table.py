@@ -1,7 +1,7 @@
 """Read a screen's data from its store, or from a CSV or Parquet file.
 
-A table has a column for each factor, `iteration`, and a column for each response, or the columns `response` and
-`value`. `batch` (or `boot`), `position`, `workload`, `unit` and `questionable` are optional.
+A table has a column for each factor, and a column for each response, or the columns `response` and `value`.
+`iteration`, `batch` (or `boot`), `position`, `workload`, `unit` and `questionable` are optional.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def _table(path: Path, chosen: Chosen) -> Data:
 
 
 def columns(path: Path, parquet: bool) -> Columns:
-    """All columns of a file. Raises UsageError if the file cannot be read."""
+    """All columns of a file. Raises UsageError if the file cannot be read, or if a column appears twice."""
 
     def once(names: list[str]) -> list[str]:
         if twice := [name for at, name in enumerate(names) if name in names[:at]]:
@@ -248,7 +248,7 @@ def _natural(name: str) -> tuple[int, float, str]:
 def _whole(name: str, value: Values) -> Codes:
     wrong = np.flatnonzero(~(np.abs(value) < 2**31) | (value != np.floor(value)))
     if wrong.size:
-        raise ColumnError(name, int(wrong[0]), "is not a whole number")
+        raise ColumnError(name, int(wrong[0]), "is not a whole number below 2^31 in magnitude")
     return (value - value.min() if value.size else value).astype(np.int32)
 
 

@@ -35,8 +35,9 @@ model.
 @dataclass(frozen=True, slots=True)
 class DetectableEffect:
     """The effect that an experiment can detect. `sd`: the main effect that is detected with probability `power`, in
-    standard deviations of one treatment's values; `effect`: the same in the response's unit, if an earlier run measured
-    the standard deviation; `iterations`: the iterations required for each effect size in SIZES.
+    standard deviations of one treatment's values, None if no degrees of freedom are left for the error; `effect`: the
+    same in the response's unit, None unless an earlier run measured the standard deviation; `iterations`: the
+    iterations required for each effect size in SIZES.
     """
 
     power: float

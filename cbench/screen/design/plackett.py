@@ -78,8 +78,8 @@ def plackett_burman(names: Sequence[str], runs: int | None = None) -> PlackettBu
 
 
 def signs(runs: int) -> Signs:
-    """The design matrix with N rows of N - 1 signs, whose columns are balanced and orthogonal. Raises KeyError if no
-    construction is known here.
+    """The design matrix with N rows of N - 1 signs, whose columns are balanced and orthogonal. `runs`: a multiple
+    of 4, up to LARGEST.
     """
     if _prime(runs - 1):
         prime = runs - 1

@@ -1,6 +1,6 @@
 """Build an experiment's artifacts: one build, in a separate directory, for each combination of built levels.
 
-The directories are next to the store: PLAN.db.builds/0000 and so on. Their names have equal lengths, because a longer
+The directories are next to the store: SCREEN.db.builds/0000 and so on. Their names have equal lengths, because a longer
 name in the environment shifts the stack. A note in 0000.json records the build and the digest of all files, so that a
 resume can detect changes.
 """
@@ -33,7 +33,7 @@ class NotBuilt(QuietError):
 
 @dataclass(frozen=True, slots=True)
 class Artefacts:
-    """The directory of a build, and the first digits of the digest of its content."""
+    """The directory of a build, and the first 16 digits of the digest of its content ("" before make())."""
 
     folder: Path
     digest: str
@@ -61,7 +61,9 @@ class Builds:
         self._digests: dict[tuple[str, ...], str] = {}
 
     def make(self, rebuild: bool, tell: Callable[[str], None]) -> None:
-        """Build the missing combinations, or all of them if `rebuild` is set. Raises QuietError if a build fails."""
+        """Build the missing combinations, or all of them if `rebuild` is set. Raises NotBuilt if a build command fails,
+        and Refused if an earlier build has changed or other files are in the way.
+        """
         if rebuild and self._root.exists():
             self._remove()
         if not self._numbers:

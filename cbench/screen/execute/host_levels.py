@@ -21,7 +21,7 @@ Levels = Mapping[str, str]
 
 
 class Confirmed(NamedTuple):
-    """The values that were read back, as text by factor. `applied`: quiet's applied state."""
+    """The values read back, as text by factor. `applied`: quiet's applied state, None if quiet sets no level."""
 
     texts: dict[str, str]
     applied: quiet_levels.Applied | None = None
@@ -54,7 +54,9 @@ class HostLevels:
         self._applied = False
 
     def left_behind(self) -> list[str]:
-        """Restore the levels left set by a killed process of this experiment; returns their names."""
+        """Restore the levels left set by a killed process of this experiment; returns their names. Raises Refused if
+        their record is damaged, and Incomplete if one cannot be restored.
+        """
         self._set = pending_restores.read(
             self._file
         )  # use the recorded commands: the experiment's file may have changed
@@ -67,7 +69,9 @@ class HostLevels:
         return names
 
     def set(self, levels: Levels) -> Confirmed:
-        """Set the levels and read them back. If a level cannot be set, restores all of them and raises Refused."""
+        """Set the levels and read them back. If one cannot be set, restores those that this call has set and raises
+        Refused, or Incomplete if that fails.
+        """
         wanted = [(factor, self._screen.level(factor, name)) for factor, name in levels.items()]
         kept = self.mark
         try:
@@ -170,5 +174,5 @@ class HostLevels:
         return lines[-1][:200] if lines else ""
 
     def _write_down(self) -> None:
-        """Write the record of levels set by commands to disk, before they are set."""
+        """Write the record of levels set by commands to disk, including those that could not be restored."""
         pending_restores.write(self._file, [*self._stuck, *self._set])

@@ -29,8 +29,8 @@ GOVERNOR = "cpufreq.governor"
 
 
 class Applied(NamedTuple):
-    """The value read back for each level; with a profile also the CPUs that it isolated, and whether addresses are
-    fixed.
+    """The value read back for each level; with a profile also the CPUs that it isolated (None if it isolated none), and
+    whether addresses are fixed.
     """
 
     texts: tuple[str, ...]
@@ -93,8 +93,8 @@ def _unplanned(reader: Reader, level: Level, cpus: str | None) -> str:
 
 
 def apply(host: Host, source: str, levels: Sequence[Level], cpus: str | None) -> Applied:
-    """Apply the levels together and read them back. Raises Refused if a level is unavailable; the caller must then
-    restore.
+    """Apply the levels together and read them back. Raises Refused if settings are already applied, or if a level is
+    unavailable; the caller must then restore.
     """
     record = applied_state(host)
     if record is not None:

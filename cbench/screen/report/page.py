@@ -270,7 +270,7 @@ def _residuals(series: ResponseSeries, rows: Sequence[SampleResult], unit: str, 
         _figure(
             f"{key}-residuals",
             partial(figures_sizes.residuals, series=series, numbers=numbers, unit=unit),
-            "Residuals by run",
+            "Residuals by trial",
             "Each value minus the mean of its treatment, in the order of the trials: this shows drift and jumps, "
             "regardless of the treatment. In a table without iterations, the order is that of its rows.",
             f"{sum(each.n for each in rows if each.n > 1):,} values of {len(numbers):,} treatments.",

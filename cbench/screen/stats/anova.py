@@ -59,7 +59,8 @@ def anova(names: Sequence[str], levels: Levels, values: Values, blocks: NDArray[
     varied = [each for each in range(levels.shape[1]) if np.unique(levels[:, each]).size > 1]
     every: list[Effect] = [*((each,) for each in varied), *combinations(varied, 2)]
     if not every or (blocks is not None and values.size > MOST_VALUES):
-        return Anova((), "", {}, dict.fromkeys(every, "there are too many blocks for an analysis of variance"))
+        why = f"an analysis of variance with iterations supports at most {MOST_VALUES:,} values"
+        return Anova((), "", {}, dict.fromkeys(every, why))
     power = exponent(values)
     y = np.ldexp(values, -power)
     scale = float(np.abs(y).max())

@@ -32,8 +32,9 @@ HIGHER = "higher orders"
 
 @dataclass(frozen=True, slots=True)
 class AnovaRow:
-    """A line of the table. `stratum`: WHOLE or WITHIN, None for the total. `f` and `p` are None for errors, and if the
-    error is missing or 0; if it is 0, values are too coarse to show their variation. If the effect is also 0, `p` is 1.
+    """A line of the table. `stratum`: WHOLE or WITHIN, None for the total. `f` and `p` are None for blocks, errors and
+    the total, and if the error is missing or 0; if it is 0, values are too coarse to show their variation. If the
+    effect is also 0, `p` is 1.
     """
 
     source: str

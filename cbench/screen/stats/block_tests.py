@@ -42,7 +42,7 @@ class LevelDifference:
 
 @dataclass(frozen=True, slots=True)
 class EffectTest:
-    """The test of one effect. `by`: RANKS, or the name of the method that tests against batches.
+    """The test of one effect. `by`: RANKS, or the name of another method (ANOVA, LENTH, PLOTS).
 
     `estimate`: for factors with two levels, the mean of the differences of matched treatments (half of it for an
     interaction), with `se`, its standard error over the blocks; otherwise MainEffect.effect or Interaction.effect (None

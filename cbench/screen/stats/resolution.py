@@ -51,5 +51,5 @@ def coarse_words(name: str, clock: CoarseClock, unit: str) -> str:
     step = f"{clock.step:.4g} {unit}".strip()
     return (
         f"{name}: read in steps of {step}, and values of one treatment range over {clock.range:.3g} of them: effects "
-        "below a step are hardly seen; measure longer, or with a finer clock"
+        "smaller than a step are barely detectable; measure longer, or with a finer clock"
     )

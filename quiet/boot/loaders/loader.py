@@ -1,6 +1,6 @@
 """Define a boot loader: the location of its command line, the files to change, and the commands to run afterwards.
 
-The functions at the end change command lines in files; a pattern matches the text before a line.
+The functions at the end change command lines in files; the group "line" of a pattern matches the command line.
 """
 
 from __future__ import annotations
@@ -166,10 +166,11 @@ def edit(
     together: bool = False,
     skip: Callable[[str], bool] | None = None,
 ) -> tuple[Edit | None, Merged | None]:
-    """An edit of every line of a file that matches the pattern; its group "line" is the command line.
+    """An edit of every line of a file that matches the pattern, and the merged line.
 
-    Lines that need no change stay as they are; returns (None, ...) if there are only such lines. With `together`, the
-    lines are parts of one command line: parameters go to the last part, or to the first part that has init's words.
+    Lines that need no change stay as they are; the edit is None if there are only such lines, and both are None if no
+    line matches. With `together`, the lines are parts of one command line: parameters go to the last part, or to the
+    first part that has init's words.
     `skip` gets the text around a line and returns whether to skip the line.
     """
     text = context.files.text(path) or ""

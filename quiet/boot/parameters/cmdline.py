@@ -46,7 +46,10 @@ def value(word: str) -> str | None:
 
 
 def same(word: str, other: str) -> bool:
-    """Whether two words are equivalent: quotes, "-" or "_" in the name, and the spelling of "off" do not matter."""
+    """Whether a word is equivalent to `other`: quotes, and "-" or "_" in the name, do not matter.
+
+    If the value of `other` is "off", the kernel's other false values are equivalent too.
+    """
     if name(word) != name(other):
         return False
     return value(word) == value(other) or (value(other) == "off" and value(word) in _OFF)
@@ -91,7 +94,7 @@ def fill_in(parameters: Iterable[str], cpus: CpuPartition, facts: Facts, source:
     """The parameters with this host's values in place of the placeholders.
 
     {isolated}, {housekeeping}: CPU lists. {domain}: "domain," on hosts without a cgroup v2 hierarchy that can create a
-    partition at run time, else "". Raises UsageError for an unknown placeholder.
+    partition at run time, else "". Raises UsageError for an unknown placeholder or an invalid parameter.
     """
     values = {
         "{isolated}": cpulist.format(cpus.isolated),

@@ -46,7 +46,7 @@ class BootParameter(NamedTuple):
     `takes` describes its value. `against`: words that contradict it and must be removed; `yields`: words that are a
     safeguard, so the parameter is omitted if one is present; `covered`: words that already have the same effect.
     `adds`: several of its words accumulate instead of replacing each other. `runtime`: the setting with the same effect
-    that needs no reboot.
+    that needs no reboot. `needs`: returns why the parameter is useless on a host, "" if it is useful.
     """
 
     name: str

@@ -35,7 +35,7 @@ def cbench(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
         ("iteration,value\n0,1\n", "no factor column; it has iteration, value"),
         (GOOD + "0,0,0,1\n0,1,0,inf\n", "line 3: column value: is infinite"),
         (GOOD + "0,0,0,1\n0,1,0,x\n", "line 3: column value: 'x' is not a number"),
-        (GOOD + "0,0,0,1\n0,1,0.5,2\n", "line 3: column iteration: is not a whole number"),
+        (GOOD + "0,0,0,1\n0,1,0.5,2\n", "line 3: column iteration: is not a whole number below 2^31 in magnitude"),
         (GOOD + "0,0,0,1\n0,,0,2\n", "line 3: column b: is empty"),
         (GOOD + "0,0,0,1\n0,0,1\n", "line 3: 3 columns, not 4"),
         (GOOD + "0,0,0,1\n1,0,0,1\n0,0,0,2\n", "line 4: column iteration: " + TWICE),
