@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
@@ -51,9 +50,10 @@ class DoctorOptions:
 class Examined:
     """The measurements of one process.
 
-    `headline`: None if the cycles cannot be determined; `median`: the median of all its trials. `others_busy`: the
-    share of the other CPUs' time that was not idle; `sibling_busy`: the same for the other threads of the measured
-    core, None if there are none.
+    `headline`: None if the cycles cannot be determined; `median`: the median of all its trials; `undisturbed`: that of
+    the trials without a known interruption, None if these are fewer than a tenth. `others_busy`: the share of the other
+    CPUs' time that was not idle; `sibling_busy`: the same for the other threads of the measured core, None if there are
+    none.
     """
 
     result: Result
@@ -90,7 +90,6 @@ def examine(options: DoctorOptions, show: Show) -> Examination:
     isolated = isolated_cpus()
     cpu = one_cpu(options.cpu, isolated)
     siblings = describe.siblings(cpu)
-    others = frozenset(range(os.cpu_count() or 1)) - {cpu}
     how = measure_options(QUICK_TRIALS if options.quick else TRIALS, "auto", options.counter, 60.0)
     workload = registry.find(WORKLOAD)
     begin = time.monotonic()
@@ -112,7 +111,7 @@ def examine(options: DoctorOptions, show: Show) -> Examination:
                 headline=headline(result),
                 median=float(median(trial.value for trial in result.trials)),
                 undisturbed=float(median(clean)) if len(clean) >= len(result.trials) // 10 > 0 else None,
-                others_busy=busy(before, after, others),
+                others_busy=busy(before, after, before.keys() - {cpu}),
                 sibling_busy=busy(before, after, siblings),
                 seconds=took,
             )

@@ -23,8 +23,8 @@ MORE = 4
 
 @dataclass(frozen=True, slots=True)
 class RemedyGain:
-    """A remedy and its measured gain. `gain`: the factor by which the smallest detectable difference shrinks;
-    `difference`: the new smallest difference, as a share.
+    """A remedy and its gain. `gain`: the factor by which the smallest detectable difference shrinks; `difference`: the
+    new smallest difference, as a share; `how`: the data or rule from which the gain is determined.
     """
 
     remedy: str
@@ -34,7 +34,9 @@ class RemedyGain:
 
 
 def remedies(found: Examination, now: Detectable, seed: int, step: float = 0.0) -> tuple[RemedyGain, ...]:
-    """The remedies with the largest gains: at most SHOWN, each with a gain of at least LEAST_GAIN."""
+    """The remedies with the largest gains: at most SHOWN, each with a gain of at least LEAST_GAIN. `now`: the
+    difference without a remedy; `step`: the counter's step as a share of a headline.
+    """
 
     def visible(headlines: Sequence[float | None]) -> float | None:
         known = [each for each in headlines if each is not None]

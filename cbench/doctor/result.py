@@ -40,7 +40,7 @@ class SpreadFigures:
 @dataclass(frozen=True, slots=True)
 class CoreFacts:
     """Facts about the measured core. `others_busy`, `sibling_busy`: shares of the time in which the other CPUs, and
-    this core's threads, were busy.
+    this core's other threads, were busy; None if there are none.
 
     `shared_trials`: the share of trials during which another thread ran on the core; None if trials have no chains.
     """

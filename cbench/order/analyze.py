@@ -100,7 +100,7 @@ def _analyzed(options: OrderOptions) -> tuple[OrderResult, Trials]:
     if files:
         from cbench.tables import mapped, parquet_set
 
-        table = parquet_set.ParquetSet.open(files)
+        table = parquet_set.ParquetSet.open(files, options.values)
         if mapped.is_large(table, options.values):
             return _out_of_core(table, rules, 1.0 if options.delta is None else options.delta)
     if files[1:] or (files and files != paths):

@@ -51,7 +51,7 @@ def p_values(result: OrderResult) -> str:
         axis.set_major_formatter(lambda value, _place: f"{value:.0e}" if value < 0.01 else f"{value:g}")
         axis.set_minor_formatter(lambda _value, _place: "")
 
-    return _sorted("p", result, result.deciding_p, "p (logarithmic)", levels, log=True)
+    return _sorted("p", result, lambda test: test.p_decides, "p (logarithmic)", levels, log=True)
 
 
 def effects(result: OrderResult) -> str:
@@ -107,7 +107,9 @@ def intervals(result: OrderResult) -> str:
 
 
 def hosts(result: OrderResult) -> str:
-    """The difference between the orders on each host and on all hosts combined, with intervals; a panel per test."""
+    """The difference between the orders on each host and on all hosts combined, with intervals; a panel for each of the
+    six tests with the smallest p.
+    """
     shown = with_hosts(result)[:MOST_PANELS]
 
     def panel(axes: Any, name: str) -> None:
@@ -300,7 +302,7 @@ def distributions(result: OrderResult, trials: Trials, names: Sequence[str]) -> 
             if some.size:
                 at = np.unique(np.linspace(0, some.size - 1, min(some.size, MOST_PANEL_POINTS)).round().astype(int))
                 axes.step(some[at], (at + 1) / some.size, where="post", color=color, linestyle=style, label=label)
-        unit, p = result.tests[name].unit, result.deciding_p(result.tests[name])
+        unit, p = result.tests[name].unit, result.tests[name].p_decides
         title = titles[name] if p is None else f"{titles[name]}\n{mark(result.tests[name].significant)} p = {p:.2g}"
         axes.ticklabel_format(axis="x", useOffset=False)
         axes.set(xlabel=shortened(unit, 12) if unit else "value", ylabel="share of values", title=title)

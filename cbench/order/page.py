@@ -53,7 +53,7 @@ def _orders(result: OrderResult, trials: Trials) -> list[Figure]:
     tested = [(name, test) for name, test in result.by_p() if test.p is not None]
     if not tested:
         return []
-    p = {name: result.deciding_p(test) or 0.0 for name, test in tested}
+    p = {name: test.p_decides or 0.0 for name, test in tested}
     many = len(tested)
     below = sum(each < result.alpha for each in p.values())
     family = sum(each < result.alpha_bonferroni for each in p.values())
@@ -207,7 +207,7 @@ def tests(result: OrderResult) -> Table:
         (
             name,
             Cell(f"{test.n_fixed:,} + {test.n_random:,}", f"{test.failed:,} failed" if test.failed else ""),
-            Cell(marked(result.deciding_p(test), test.significant), "" if result.published else chance(test.p)),
+            Cell(marked(test.p_decides, test.significant), "" if result.published else chance(test.p)),
             Cell(number(test.epsilon2, "{:.3f}"), number(test.eta2, "{:.3f}")),
             Cell(number(test.delta_pct_hl, "{:+.2f} %"), _delta_interval(test)),
             *((number(test.runs_needed, "{:,}"),) if result.compares else ()),
@@ -228,7 +228,7 @@ def rest(result: OrderResult) -> Table | None:
     rows = [
         (
             name,
-            f"{chance(result.deciding_p(test))} {mark(test.significant)}",
+            f"{chance(test.p_decides)} {mark(test.significant)}",
             number(test.delta_pct_median, "{:+.2f} %"),
             number(test.case, "{}"),
             *(_effect(test, effect) for effect in WITHIN),

@@ -60,9 +60,11 @@ def about(path: Path) -> StudyFacts:
 
 
 def about_hosts(paths: Sequence[Path]) -> StudyFacts:
-    """The facts about a study from the stores of its hosts: the machine, time and runs of each host."""
+    """The facts about a study from the stores of its hosts: the machine, time and runs of each host. Of a table in
+    several files, only the name.
+    """
     every = [about(path) for path in paths]
-    if len(every) == 1:
+    if len(every) == 1 or not is_store(paths[0]):
         return every[0]
     headers = []
     for path in paths:
@@ -126,7 +128,7 @@ def _reset(study: Study) -> str:
 
 
 def _quiet(study: Study, found: Sequence[Verified | None]) -> str:
-    """The verdicts of `quiet verify` before each run, as text; "" if no profile was requested."""
+    """The verdicts of `quiet verify` before each run, as text, or the fact that the study requested no profile."""
     if not study.profile:
         return "no: the study requested no profile, so it ran on the host as it was"
     known = [each for each in found if each is not None]

@@ -18,7 +18,7 @@ AFFECTED: tuple[Family, ...] = ("orders", "spread", "position", "within")
 """The families whose claims name affected tests, but not the tests that affect them."""
 NAMED_PAIRS = 1000
 MOST_DESCRIBED = 100
-"""With more tests, all pairs of an earlier and a later test would take longer than the rest of the analysis."""
+"""With more series, all pairs of an earlier and a later test would take longer than the rest of the analysis."""
 MOST_PAIRS = 20_000
 """If there are more pairs of tests, only the NAMED_PAIRS with the smallest p-values are named."""
 

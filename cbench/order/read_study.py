@@ -57,7 +57,8 @@ def read_hosts(paths: Sequence[Path]) -> tuple[Trials, list[str], tuple[UnlikeFa
             raise UsageError(f"{path}: has different tests than {paths[0]}; give stores of one study")
     names = host_names(paths, [store.header for store in stores])
     columns = _columns(stores)
-    columns["host"] = [name for name, store in zip(names, stores, strict=True) for _ in _rows(store, _metrics(stores))]
+    metrics = _metrics(stores)
+    columns["host"] = [name for name, store in zip(names, stores, strict=True) for _ in _rows(store, metrics)]
     warnings = [f"{name}: {said}" for name, store in zip(names, stores, strict=True) for said in store.warnings]
     if len({store.header.source for store in stores}) > 1:
         warnings.append(f"the study files in the stores differ; the settings of {paths[0]} are used")

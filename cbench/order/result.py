@@ -37,8 +37,9 @@ class IntervalRule:
 @dataclass(frozen=True, slots=True)
 class OrderDesign:
     """The arrangement of the runs in time; if it is unknown, `interleaved` is None and the numbers are omitted.
-    `pairs`: the number of pairs of neighboring runs, one of each order, that are compared; omitted if the orders are
-    compared as two samples. `runs_left`: the number of runs of an unfinished study that are left.
+    `stretches`: the number of stretches of runs in one order; `p_so_few_stretches`: the probability of at most that
+    many by chance. `pairs`: the number of pairs of neighboring runs, one of each order, that are compared; omitted if
+    the orders are compared as two samples. `runs_left`: the number of runs of an unfinished study that are left.
     """
 
     interleaved: bool | None
@@ -90,8 +91,10 @@ class OrderTest:
     `spread_ratio`: random over fixed. `first_trial`: the trials that were the first of their run, against all others.
     `cov`: standard deviation / mean. `ci_needs`: the number of results that an interval requires, if there are too few.
     `gap`: the distance between the intervals, in widths of the wider one. `alike`: whether all values are equal.
-    `unit`, `better`: from the study's file. `hosts`: only with several hosts; medians, means and intervals then use
-    values aligned to a common level.
+    `drift_rho`: Spearman's correlation of the values with time. `runs_needed`: see PowerRule; `detectable_pct`: the
+    smallest shift, in % of the median, that these runs detect with PowerRule's probability. `unit`, `better`: from the
+    study's file. `hosts`: only with several hosts; medians, means and intervals then use values aligned to a common
+    level.
     """
 
     n_fixed: int
@@ -309,17 +312,13 @@ class OrderResult:
         """The claim about a family; None if the data do not test the family."""
         return next((each for each in self.claims if each.family == family), None)
 
-    def deciding_p(self, test: OrderTest) -> float | None:
-        """The p-value on which a test's significance rests, before the correction."""
-        return test.p_decides
-
     def by_p(self, effect: Within | None = None) -> list[tuple[str, OrderTest]]:
         """The tests by increasing p, tests without a p last. `effect`: the effect whose p to sort by, None for the
         deciding p.
         """
 
         def place(item: tuple[str, OrderTest]) -> float:
-            p = item[1].within(effect)[0] if effect else self.deciding_p(item[1])
+            p = item[1].within(effect)[0] if effect else item[1].p_decides
             return 2.0 if p is None else p
 
         return sorted(self.tests.items(), key=place)

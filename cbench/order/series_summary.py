@@ -49,6 +49,10 @@ def summary_of(
     within: tuple[bool, bool, bool, bool],
     meaning: MetricMeaning | None,
 ) -> OrderTest:
+    """The summary of one series. `alpha`: the level of this one test, for the required runs and the detectable shift;
+    `delta`: the shift in % for which the required runs are computed; `within`: whether the effects of position,
+    predecessor, drift and spread are significant; `meaning`: None if unknown.
+    """
     published, level = analysis.rules.published, analysis.level
     fixed, random = (part.interval(level, published) for part in (result.fixed, result.random))
     pairs = result.signed_ranks is not None
@@ -122,7 +126,7 @@ def _alike(result: SeriesResult) -> bool:
 
 
 def _needs(result: SeriesResult, level: float, published: bool) -> int | None:
-    """The number of results that an interval requires; None unless an order has some results but too few."""
+    """The number of results that an interval requires; None unless an order has results, but too few."""
     sizes = [part.values.size for part in (result.fixed, result.random) if part.values.size]
     if all(median_ranks.ranks(size, level, published) for size in sizes):
         return None
@@ -141,4 +145,5 @@ def _largest(sizes: NDArray[np.intp]) -> NDArray[np.intp]:
 
 
 def known(value: float) -> float | None:
+    """The value; None if it is NaN or infinite."""
     return value if isfinite(value) else None

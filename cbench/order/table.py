@@ -178,7 +178,7 @@ def _columns(result: OrderResult, tests: Sequence[OrderTest]) -> list[Column]:
     fixed = any(test.n_fixed or test.failed_fixed for test in tests)
     return [
         Column("n", lambda test: f"{test.n_fixed:,} + {test.n_random:,}" if fixed else f"{test.n_random:,}"),
-        Column("p", lambda test: marked(result.deciding_p(test), test.significant), result.compares),
+        Column("p", lambda test: marked(test.p_decides, test.significant), result.compares),
         Column("ε²", lambda test: number(test.epsilon2, "{:.3f}"), result.compares),
         Column(
             "p spread", lambda test: marked(test.p_spread, test.spread_significant), _any_spread(tests), within=True
@@ -292,9 +292,9 @@ def _legend(result: OrderResult) -> list[str]:
         )
     if result.hosts:
         lines.append(
-            "First table: medians and intervals are those of values aligned to one level of all hosts. Second table, "
-            "not corrected: p: fixed against random order on this host alone; p effect: the order's effect on this "
-            "host against its effect on the other hosts (all hosts: test of equal effects); p level: this host's "
+            "Table of tests: medians and intervals are those of values aligned to one level of all hosts. Table of "
+            "hosts, not corrected: p: fixed against random order on this host alone; p effect: the order's effect on "
+            "this host against its effect on the other hosts (all hosts: test of equal effects); p level: this host's "
             "median against the other hosts' medians."
         )
     return lines

@@ -215,10 +215,10 @@ def not_compared(tests: Mapping[str, OrderTest]) -> list[str]:
     for name, test in tests.items():
         if test.p is None:
             orders = [order for order, n in zip(ORDERS, (test.n_fixed, test.n_random), strict=True) if not n]
-            why.setdefault(" or ".join(orders), []).append(name)
+            where = f"no results in {' or '.join(orders)} order" if orders else "no host has results in both orders"
+            why.setdefault(where, []).append(name)
     return [
-        f"{some(names)} {'was' if len(names) == 1 else 'were'} not compared: no results in {orders} order"
-        for orders, names in why.items()
+        f"{some(names)} {'was' if len(names) == 1 else 'were'} not compared: {where}" for where, names in why.items()
     ]
 
 

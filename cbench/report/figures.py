@@ -34,7 +34,7 @@ def pyplot(missing: str = "plots need matplotlib: pip install 'quiet-cbench[plot
 @contextlib.contextmanager
 def figure(path: str, rows: int, option: str = "-o") -> Iterator[Any]:
     """A context with the axes of a figure, `rows` panels below each other, which is saved at the end. Text in an SVG
-    stays text.
+    stays text. Raises UsageError if matplotlib is not installed, QuietError if the file cannot be written.
     """
     plt = pyplot()
     with plt.rc_context({"svg.fonttype": "none", "svg.hashsalt": "cbench", "font.size": 9}):

@@ -38,7 +38,7 @@ LONG = re.compile(r"(\.\d\d)\d+")
 
 
 def svg(key: str, draw: Callable[[Any], None], height: float = 2.6, width: float = WIDTH) -> str:
-    """One pair of axes as an SVG element. `key`: prefix of its ids, unique in the page."""
+    """One pair of axes as an SVG element. `key`: prefix of its ids, unique in the page. Sizes are in inches."""
     with drawn(key, 1, 1, width, height) as (found, axes):
         draw(axes[0])
     return found[0]

@@ -14,8 +14,8 @@ def counted(number: int, noun: str) -> str:
 
 
 def some(items: Sequence[str], total: int | None = None, left_off: int = 0) -> str:
-    """The first MOST items as text, and the number of the others. `left_off`: the number of items that --json omits
-    too.
+    """The first MOST items as text, and the number of the others. `total`: the number of all items, None if `items` has
+    them all; `left_off`: the number of items that --json omits too.
     """
     total = len(items) if total is None else total
     shown = ", ".join(items[:MOST])

@@ -29,8 +29,8 @@ COUNTS = 1 << 20
 
 
 def t_ends(samples: Values, level: float) -> tuple[Values, Values]:
-    """The ends of Student's intervals, one per row; each row is a sample of finite values. The width is 0 if all values
-    of a row are equal.
+    """The ends of Student's intervals, one per row; each row is a sample of at least 2 finite values. The width is 0 if
+    all values of a row are equal.
     """
     n = samples.shape[1]
     middle = samples.mean(axis=1)
@@ -50,8 +50,8 @@ def bca_ends(
     rng: np.random.Generator,
     progress: Progress | None = None,
 ) -> tuple[Values, Values]:
-    """The ends of the BCa intervals of the mean, one per row; each row is a sample of finite values. NaN if a row has
-    no interval; the width is 0 if all values of a row are equal.
+    """The ends of the BCa intervals of the mean, one per row; each row is a sample of at least 3 finite values. NaN if
+    a row has no interval; the width is 0 if all values of a row are equal.
     """
     low, high = np.full(len(samples), np.nan), np.full(len(samples), np.nan)
     same = samples.min(axis=1) == samples.max(axis=1)

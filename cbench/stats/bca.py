@@ -85,10 +85,10 @@ def bca(
     """The BCa interval from `replicates` resamples of the values (a one-dimensional array in any order), drawn with
     `seed`.
 
-    There is no interval, with the reason in `why`, for fewer than 3 values, for values that are not finite, and if no
-    replicate or every replicate is below the estimate. If all values are equal, the interval has the width 0, with a
-    caveat in `why`. Raises ValueError for a level outside (0, 1), an unknown convention of ties, or fewer than 1
-    replicate.
+    There is no interval, with the reason in `why`, for fewer than 3 values, for values that are not finite or too far
+    apart, if no replicate or every replicate is below the estimate, and if the acceleration is too large for the level.
+    If all values are equal, the interval has the width 0, with a caveat in `why`. Raises ValueError for a level outside
+    (0, 1), an unknown convention of ties, fewer than 1 replicate, or values of more than one dimension.
     """
     kind = IntervalKind(level, ties)
     if replicates < 1:
@@ -100,7 +100,7 @@ def bca(
 
 
 def generator(*seed: int) -> np.random.Generator:
-    """The random generator for all draws of this package."""
+    """The random generator of bootstrap draws, for one or more numbers as the seed."""
     return np.random.Generator(np.random.SFC64(seed))
 
 
@@ -132,7 +132,10 @@ def of_replicates(centered: CenteredSample, replicates: Values, kind: IntervalKi
 
 
 def bca_exact(values: ArrayLike, level: float = 0.95, ties: str = MID) -> Interval:
-    """The exact BCa interval from all n^n resamples of at most 8 values, each counted once, without random draws."""
+    """The exact BCa interval from all n^n resamples of at most 8 values, each counted once, without random draws. There
+    is no interval in the cases of bca(). Raises ValueError for more than 8 values, an invalid level, or an unknown
+    convention of ties.
+    """
     kind = IntervalKind(level, ties)
     centered = sample(values, kind)
     if isinstance(centered, Interval):
@@ -147,7 +150,9 @@ def bca_exact(values: ArrayLike, level: float = 0.95, ties: str = MID) -> Interv
 
 
 def enumerated(centered: CenteredSample) -> tuple[Values, list[int]]:
-    """The mean of each distinct resample, ascending, and the number of orders in which the resample can be drawn."""
+    """The mean of each distinct resample, ascending, and the number of orders in which the resample can be drawn.
+    Raises ValueError for more than MOST_EXACT values.
+    """
     n = centered.row.size
     if n > MOST_EXACT:
         raise ValueError(f"at most {MOST_EXACT} values can be enumerated; there are {n}")

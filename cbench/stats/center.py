@@ -83,7 +83,9 @@ def across(centers: Sequence[Center]) -> Center:
 
 
 def _rank(count: int) -> int | None:
-    """The highest rank, from 0, such that the median lies from it to its counterpart with probability LEVEL."""
+    """The highest rank, from 0, such that the median lies from it to its counterpart with probability LEVEL; None if
+    there is none.
+    """
     below = 0
     found = None
     for rank in range(count // 2):

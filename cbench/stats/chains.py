@@ -27,7 +27,9 @@ been interrupted. An omitted trial then has too many cycles rather than too few.
 
 
 def cycles(times: ChainTimes, calibration: Calibration) -> float:
-    """The cycles of a trial: by both chains, or by the shorter one if they disagree. Interruptions lengthen a chain."""
+    """The cycles of a trial: by both chains, or by the shorter one if they disagree, because interruptions lengthen a
+    chain; 0 if the chain took no longer than the calibration's edge.
+    """
     chain = (times.before + times.after) / 2 - calibration.edge
     if not chains_agree(times.before, times.after, calibration.step):
         most = SLOWEST * calibration.ticks_per_cycle * times.length
@@ -47,7 +49,9 @@ def one_sided(times: ChainTimes) -> bool:
 
 
 def marked(trials: Sequence[Trial], calibration: Calibration | None) -> list[Trial]:
-    """The trials of one process, with a cause for each that is not kept."""
+    """The trials of one process, with a cause for each that its chains reject; unchanged if there is no calibration, or
+    if a trial has no chains.
+    """
     timed = [trial.chains for trial in trials if trial.chains]
     if calibration is None or len(timed) < len(trials):
         return list(trials)

@@ -53,8 +53,8 @@ class Detectable:
 
 
 def detectable(headlines: Sequence[float], processes: int, seed: int, step: float = 0.0) -> Detectable:
-    """The smallest detectable difference, from the headlines of at least two processes, all above 0. `step`: the
-    counter's step as a share of a headline.
+    """The smallest detectable difference, from the headlines of at least two processes, all above 0; raises ValueError
+    for others. `processes`: the number per side; `step`: the counter's step as a share of a headline.
     """
     logs = spread_of(headlines)
     random = Random(seed)
@@ -109,12 +109,6 @@ def _interval(a: Sequence[float], b: Sequence[float]) -> tuple[float, float]:
     return differences[skip - 1], differences[-skip]
 
 
-def found_share(logs: Sequence[float], processes: int, difference: float, seed: int, draws: int = DRAWS) -> float:
-    """The share of comparisons that detect a planted difference with the correct sign."""
-    drawn = intervals(logs, processes, draws, Random(seed))
-    return sum(low + log1p(difference) > 0 for low, _ in drawn) / draws
-
-
 def _found(lows: Sequence[float], scale: float) -> float:
     """The smallest difference that the share POWER of the draws detects."""
     return max(expm1(-scale * _quantile(lows, 1 - POWER)), 0.0)
@@ -133,7 +127,8 @@ def one_after_the_other(headlines: Sequence[float], processes: int) -> tuple[int
     """The number of comparisons of adjacent blocks of processes that report equal code as different, and the number of
     all comparisons.
 
-    Blocks have `processes` processes, or half of the available ones; each comparison has all of A before B.
+    Blocks have `processes` processes, or half of the available ones; each comparison has all of A before B. (0, 0) if a
+    block would have fewer than FEWEST_A_SIDE.
     """
     logs = [log(value) for value in headlines]
     size = min(processes, len(logs) // 2)

@@ -51,8 +51,8 @@ class Etalon:
 def etalon(
     values: ArrayLike, wanted: float = 10.0, level: float = 0.95, replicates: int = 50_000, seed: int = 0
 ) -> Etalon:
-    """Compare measured durations of an etalon with the duration `wanted` that each should have. Raises ValueError for
-    an invalid level.
+    """Compare measured durations of an etalon with the duration `wanted` that each should have, in the same unit.
+    Raises ValueError for an invalid level or fewer than 1 replicate.
     """
     row = checked(values)
     ends = t_interval(row, level), bca(row, level, replicates, seed)
@@ -94,7 +94,8 @@ class FirstRun:
 
 
 def first_run(values: ArrayLike, alpha: float = FIRST_ALPHA) -> FirstRun:
-    """Check the first value of one series, whose values are in the order of measurement.
+    """Check the first value of one series, whose values are in the order of measurement. Raises ValueError if `alpha`
+    is not within (0, 1).
 
     The first value's distance to the others' mean in units of their sd, d/(s sqrt(n/(n - 1))), is distributed as
     Student's t with n - 2 degrees of freedom if the first value is like the others, and ratio^2 = (n - 2 + t^2)/(n -

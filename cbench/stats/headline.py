@@ -43,7 +43,8 @@ class CalibrationFigures:
     disagree, of trials on a shared core, and of other trials in which another task ran. `ticks_per_cycle`: median of
     the kept trials; the frequencies and `value_ns`, the headline as a time, are None if unknown. `shared_times`: the
     factor by which the wide chains took longer while the core was shared, None if it never was. `below`: the share of
-    kept trials at a frequency more than 1 % below `high_hz`.
+    kept trials at a frequency more than 1 % below `high_hz`. `why`: the reason why too few trials are kept, "" if there
+    is a headline.
     """
 
     length: int
@@ -137,8 +138,8 @@ def _undisturbed(kept: list[Trial]) -> list[Trial]:
 
 
 def interrupted_share(processes: Sequence[Sequence[Trial]]) -> float:
-    """The share of trials with a known interruption among the trials from which a headline is computed; 0 without a
-    headline.
+    """The share of trials with a known interruption among the trials from which the calibrated headline is computed; 0
+    if no process keeps enough trials.
     """
     usable = [[trial for trial in trials if chains.kept(trial)] for trials in processes]
     enough = [kept for kept, trials in zip(usable, processes, strict=True) if len(kept) >= needed(len(trials))]
@@ -224,7 +225,9 @@ def shares(processes: Sequence[Sequence[Trial]]) -> tuple[float, float, float]:
 
 
 def calibrated_verdict(found: Headline, figures: CalibrationFigures) -> str:
-    """Two lines of text: the resolution of the cycles, and the reason why some trials are omitted."""
+    """Two lines of text: the resolution of the cycles, and the reason why some trials are omitted. One line if there is
+    no headline: the reason.
+    """
     if found.value is None:
         return found.how
     share = f"{100 * (figures.uncertainty or 0):.2g} %"

@@ -48,7 +48,7 @@ def difference_of(first: NDArray[np.float64], second: NDArray[np.float64]) -> Ho
 
 
 def interaction_p(means: Sequence[HostMean]) -> float | None:
-    """The p-value of Welch's test of equal means; None if fewer than two means have a variance."""
+    """The p-value of Welch's test of equal means; None if there are fewer than two means, or if one has no variance."""
     some = [each for each in means if each.variance > 0]
     if len(some) < 2 or len(some) < len(means):
         return None
@@ -77,9 +77,10 @@ def against_others(means: Sequence[HostMean | None]) -> list[float | None]:
     """For each host, Welch's p-value for its effect minus the mean of the others' effects; None if it cannot be
     computed.
 
-    Step by step: the host that lies farthest from the median, by its own variance, is left out of the others of the
-    remaining hosts, up to the smaller half of the hosts, and no later p is smaller than an earlier one. Otherwise, one
-    unlike host would move the others' mean and make ordinary hosts seem unlike.
+    Step by step, the host that lies farthest from the median, by its own variance, gets its p and no longer counts
+    among the others, until its p exceeds UNREMARKABLE or the smaller half of the hosts is left out. Otherwise, one
+    unlike host would move the others' mean and make ordinary hosts seem unlike. No later p is smaller than an earlier
+    one.
     """
     left = {at: each for at, each in enumerate(means) if each is not None and each.variance > 0}
     found: list[float | None] = [None] * len(means)

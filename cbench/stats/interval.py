@@ -114,7 +114,8 @@ def no_squares(row: Values) -> str | None:
 
 def t_interval(values: ArrayLike, level: float = 0.95) -> Interval:
     """Student's interval of the mean, mean -+ t(n - 1, (1 + level)/2) s/sqrt(n). There is none, with the reason in
-    `why`, for fewer than 2 values or values that are not finite.
+    `why`, for fewer than 2 values, and for values that are not finite or above LARGEST. Raises ValueError for a level
+    outside (0, 1).
     """
     check_level(level)
     row = checked(values)

@@ -58,8 +58,8 @@ def kruskal(groups: Sequence[Values]) -> Kruskal | None:
 
 
 def of_sorted(groups: Sequence[Values], placed: Values | None = None) -> Kruskal | None:
-    """The Kruskal-Wallis test of two or more sorted, nonempty samples. `placed`: placements() of two samples, if
-    known.
+    """The Kruskal-Wallis test of two or more sorted, nonempty samples. None if a value is not a number. `placed`: the
+    first result of placements() of two samples, if known.
     """
     if any(np.isnan(group[-1]) for group in groups):
         return None

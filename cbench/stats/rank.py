@@ -30,7 +30,7 @@ Number = int | float
 @dataclass(frozen=True, slots=True)
 class RankSum:
     """The result of a rank-sum test. `u`: the number of pairs in which the second sample's value is larger, with ties
-    counting one half; `p`: the two-sided p-value.
+    counting one half; `p`: the two-sided p-value; `exact`: whether p is exact, instead of a normal approximation.
     """
 
     u: float

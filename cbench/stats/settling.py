@@ -47,8 +47,8 @@ def settled(values: Sequence[int], quantum: int, mispredictions: Sequence[int] =
 
 @dataclass(frozen=True, slots=True)
 class States:
-    """The two levels between which a series changes: their medians, the share of trials at the lower level, and the
-    changes.
+    """The two levels between which a series changes: their medians, the share of trials at the lower level, the number
+    of changes, and the index, from 0, of the first trial after a change.
     """
 
     low: int

@@ -10,8 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 from itertools import pairwise
-from math import comb
+from math import comb, exp, fsum, lgamma
 
+EXACT = 1000
+"""The maximum number of items for which the probability is computed from whole numbers."""
 FEW = 0.001
 """A sequence is not mixed if the probability of at most its number of stretches is below this."""
 
@@ -28,10 +30,25 @@ def few(a: int, b: int, count: int) -> float:
     """
     if not a or not b:
         return 1.0
-    every, most = comb(a + b, a), 2 * min(a, b) + (a != b)
+    most = 2 * min(a, b) + (a != b)
+    if a + b > EXACT:
+        return min(fsum(_probability(a, b, number) for number in range(2, min(count, most) + 1)), 1.0)
+    every = comb(a + b, a)
     if count - 1 <= most - count:
         return sum(_ways(a, b, number) for number in range(2, count + 1)) / every
     return (every - sum(_ways(a, b, number) for number in range(count + 1, most + 1))) / every
+
+
+def _probability(a: int, b: int, count: int) -> float:
+    """The probability of exactly this many stretches, from logarithms."""
+    half = count // 2
+    pairs = [(half, half - 1), (half - 1, half)] if count % 2 else [(half - 1, half - 1)] * 2
+    logs = [_log_comb(a - 1, one) + _log_comb(b - 1, other) for one, other in pairs if one < a and other < b]
+    return sum(exp(each - _log_comb(a + b, a)) for each in logs)
+
+
+def _log_comb(n: int, k: int) -> float:
+    return lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1)
 
 
 def _ways(a: int, b: int, count: int) -> int:

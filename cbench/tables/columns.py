@@ -47,6 +47,9 @@ class Coded:
     names: tuple[str, ...]
 
 
+LARGEST = 1e150
+TOO_LARGE = f"is above {LARGEST:g}: too large for a number whose square is needed; use a larger unit"
+
 Column = Coded | NDArray[Any] | Sequence[object]
 """A column of a file: names, numbers, or strings as written."""
 Columns = Mapping[str, Column]
@@ -55,7 +58,8 @@ Columns = Mapping[str, Column]
 def trials(columns: Columns, metrics: Sequence[str] = ()) -> tuple[Trials, list[str]]:
     """The trials and warnings from the columns test, order, value and, if present, metric, run, position, host.
 
-    `metrics`: columns to use instead of `value`, each as a separate metric. Raises ColumnError for an unusable column.
+    `metrics`: columns to use instead of `value` and `metric`, each as a separate metric. Raises ColumnError for an
+    unusable column.
     """
     test = coded("test", columns["test"])
     warnings: list[str] = []
@@ -66,6 +70,8 @@ def trials(columns: Columns, metrics: Sequence[str] = ()) -> tuple[Trials, list[
     run, timed = _runs_of_hosts(columns.get("run"), random, host, warnings)
     position = _positions(columns.get("position"))
     if metrics:
+        if columns.get("metric") is not None:
+            raise ColumnError("metric", None, "names the metric of `value` in each row; omit --value")
         _once(run, position, test.codes)
         rows, metric, value = _side_by_side(test, columns, metrics)
         test, random = Coded(test.codes[rows], test.names), random[rows]
@@ -182,6 +188,8 @@ def numbers_of(name: str, column: Column) -> NDArray[np.float64]:
     value = column.astype(np.float64, copy=False)
     if np.isinf(value).any():
         raise ColumnError(name, int(np.flatnonzero(np.isinf(value))[0]), "is infinite")
+    if (large := np.abs(value) > LARGEST).any():
+        raise ColumnError(name, int(np.flatnonzero(large)[0]), TOO_LARGE)
     return value
 
 
@@ -196,6 +204,8 @@ def _number(name: str, row: int, text: object) -> float:
         raise ColumnError(name, row, f"{str(text)[:40]!r} is not a number")
     if value in (np.inf, -np.inf):
         raise ColumnError(name, row, "is infinite")
+    if abs(value) > LARGEST:
+        raise ColumnError(name, row, TOO_LARGE)
     return value
 
 

@@ -29,9 +29,9 @@ class ParquetSet:
     names: tuple[str, ...]
 
     @classmethod
-    def open(cls, files: Sequence[Path]) -> ParquetSet:
-        """Open the files and read only their footers. Raises UsageError if a file is damaged or files have different
-        columns.
+    def open(cls, files: Sequence[Path], values: Sequence[str] = ()) -> ParquetSet:
+        """Open the files and read only their footers. Raises UsageError without pyarrow, if a file is damaged, or if
+        one file lacks a column of trials (NEEDED and OPTIONAL in read.py, and `values`) that another has.
         """
         parquet = read.arrow_module("pyarrow.parquet")
         if parquet is None:
@@ -41,7 +41,7 @@ class ParquetSet:
             with read.readable(path), parquet.ParquetFile(path) as file:
                 rows.append(file.metadata.num_rows)
                 names.append(tuple(file.schema_arrow.names))
-        used = (*read.NEEDED, *read.OPTIONAL)
+        used = (*read.NEEDED, *read.OPTIONAL, *values)
         for path, there in zip(files, names, strict=True):
             for name in used:
                 if (name in there) != (name in names[0]):

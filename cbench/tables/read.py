@@ -1,4 +1,5 @@
-"""Read a file of trials as columns: CSV or Parquet with test, order, value, and optionally metric, run and position.
+"""Read a file of trials as columns: CSV or Parquet with test, order, value, and optionally metric, run, position and
+host.
 
 pyarrow reads both formats if it is installed. Otherwise, Python reads CSV files, about ten times as slowly.
 """
@@ -49,6 +50,8 @@ def value_columns(metrics: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, .
     metrics = tuple(dict.fromkeys(metrics))
     if names := [name for name in metrics if name in NAMES]:
         raise UsageError(f"--value {names[0]}: contains names, not numbers")
+    if names := [name for name in metrics if name in OPTIONAL]:
+        raise UsageError(f"--value {names[0]}: numbers the trials; name a column of results")
     return metrics, metrics or ("value",)
 
 
@@ -78,7 +81,7 @@ def line_of(path: Path, row: int) -> int:
 
 
 def header(path: Path) -> list[str]:
-    """The names of a CSV's columns. Raises UsageError if the file is not text or is empty."""
+    """The names of a CSV's columns. Raises UsageError if the file cannot be read, is not text or is empty."""
     try:
         with open(path, newline="", encoding="utf-8-sig") as file:
             first = next(csv.reader(file), None)
@@ -113,7 +116,7 @@ def present(path: Path, names: Sequence[str], values: Sequence[str]) -> list[str
 
 def parquet_columns(path: Path, select: Callable[[list[str]], list[str]]) -> Columns:
     """The columns of a Parquet file that `select` returns for the file's column names. Raises UsageError for a damaged
-    file, ColumnError for an unusable column.
+    file or without pyarrow, ColumnError for an unusable column.
     """
     arrow, parquet = arrow_module("pyarrow"), arrow_module("pyarrow.parquet")
     if arrow is None or parquet is None:

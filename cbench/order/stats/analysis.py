@@ -128,11 +128,6 @@ class Analysis:
     results: tuple[SeriesResult, ...]
     sequence: Sequence | None
 
-    @property
-    def order_matters(self) -> bool:
-        """Whether any series differs significantly between the orders."""
-        return any(result.significant for result in self.results)
-
 
 @np.errstate(over="ignore", invalid="ignore")  # means of values near the largest float overflow, medians do not
 def analyze(
@@ -145,7 +140,7 @@ def analyze(
 
     With several hosts, each host is a stratum, except with the published definitions, which pool hosts. `keep`: moves
     the sorted values of a series out of memory; None for data in memory, which are analyzed on all CPUs if there are at
-    least SHARED values.
+    least SHARED values. `progress`: called with the step, the completed series and their total; only with `keep`.
     """
     whole, slices = trials.grouped()
     trials = whole if rules.published else aligned(whole)
@@ -198,8 +193,8 @@ def dropped(trials: Trials, rules: AnalysisRules) -> Flags | None:
 
 
 def pairs_of(trials: Trials, rules: AnalysisRules) -> Codes | None:
-    """The number of each run's pair; None if the runs are not compared in pairs, or if the number of pairs is too small
-    for a significant result.
+    """The number of each run's pair, -1 for a run without a partner; None if the runs are not compared in pairs, or if
+    the number of pairs is too small for a significant result.
     """
     pair = _pairs_of_hosts(trials, rules)
     return pair if pair is not None and paired.smallest_p(pair) < FIRST * rules.alpha / len(trials.names) else None
@@ -262,8 +257,20 @@ def _stratified(
             at.append(np.full(away.size, number, dtype=np.int32))
         away = np.concatenate(apart)
         test, pairs = stratified.signed_ranks(away, np.concatenate(at)), away.size
-    if test is None:
-        return replace(result, test=None, p_permutation=None)
+    if test is None:  # the rest compares hosts
+        return replace(
+            result,
+            test=None,
+            delta_mean=None,
+            delta_median=None,
+            p_permutation=None,
+            p_brunner_munzel=None,
+            p_spread=None,
+            spread_ratio=None,
+            signed_ranks=None,
+            shift=None,
+            away=None,
+        )
     return replace(
         result,
         p_spread=spread_p(value, random, host),

@@ -103,7 +103,7 @@ def spread_p(first: Values, second: Values) -> float | None:
 
 def spread_ratio(first: Values, second: Values) -> float | None:
     """The second sample's median absolute deviation divided by the first's; None if the first one is 0."""
-    one, other = (_median(_away(each)) if each.size else 0.0 for each in (first, second))
+    one, other = (middle(_away(each)) if each.size else 0.0 for each in (first, second))
     return other / one if one else None
 
 
@@ -129,10 +129,11 @@ def _on_the_grid(ordered: Values) -> float:
     return (below + above) / 2
 
 
-def _median(values: Values) -> float:
-    below, above = (values.size - 1) // 2, values.size // 2
-    parted = np.partition(values, (below, above))
-    return float(parted[below] + parted[above]) / 2
+def middle(values: Values) -> float:
+    """The median of at least one value."""
+    at = (values.size - 1) // 2, values.size // 2
+    parted = np.partition(values, at)  # np.partition with a single place takes as long as sorting
+    return float(parted[at[0]] + parted[at[1]]) / 2
 
 
 @lru_cache(maxsize=64)

@@ -56,8 +56,10 @@ class HostOrders:
 
 @dataclass(frozen=True, slots=True)
 class HostComparison:
-    """One series over all hosts. `p`: from the stratified test; `p_pooled`: from ranks over all hosts, only for
-    comparison; `p_interaction`: for a difference between hosts in the effect of the order.
+    """One series over all hosts. `z`, `p`, `strata`: as in StratifiedTest, from the test that compares the orders
+    within hosts; `pairs`: the number of pairs of runs, omitted if runs are not compared in pairs. `p_pooled`: from
+    ranks over all hosts, only for comparison; `p_interaction`: for a difference between hosts in the effect of the
+    order.
     """
 
     z: float
@@ -71,8 +73,8 @@ class HostComparison:
 
 def aligned(trials: Trials) -> Trials:
     """The trials with each host's values of a series moved to the series' level over all hosts; unchanged with one
-    host. Values are scaled if all medians are positive, otherwise shifted. Both orders of a host change by the same
-    amount.
+    host. Values are scaled if the levels of all hosts are positive, otherwise shifted. Both orders of a host change by
+    the same amount.
     """
     if trials.host is None:
         return trials

@@ -25,7 +25,7 @@ FEWEST_PAIRS = 6
 
 
 LOST = 0.1
-"""The maximum share of runs that may lack a partner."""
+"""The maximum share of the runs of the rarer order that may lack a partner."""
 
 
 @dataclass(frozen=True, slots=True)

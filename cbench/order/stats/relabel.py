@@ -1,8 +1,8 @@
 """Estimate the number of comparisons between tests that change by chance alone, by permuting the runs' labels.
 
 The labels "fixed" and "random" are reassigned DRAWS times, to whole runs and, if the design has pairs, within pairs;
-this preserves drift and the correlation between the tests of a run. If there are too many tests, only a sample of them
-is counted.
+this preserves drift and the correlation between the tests of a run. If the runs are unknown, the labels of each test's
+values are permuted. If there are too many tests, only a sample of them is counted.
 """
 
 from __future__ import annotations
@@ -88,7 +88,9 @@ def _ends(ordered: Values, upto: NDArray[np.int32], level: float) -> tuple[Value
     """The ends of the interval of a subset's median, one pair per draw; NaN if there is no interval. `upto`: the number
     of the subset's values up to each value.
     """
-    sizes = upto[:, -1] if ordered.size else np.zeros(DRAWS, dtype=np.int32)
+    if not ordered.size:
+        return np.full(DRAWS, np.nan), np.full(DRAWS, np.nan)
+    sizes = upto[:, -1]
     found = {int(size): median_ranks.ranks(int(size), level) for size in np.unique(sizes)}
     low = np.array([(found[int(size)] or (0, 0))[0] for size in sizes])
     high = np.array([(found[int(size)] or (0, 0))[1] for size in sizes])

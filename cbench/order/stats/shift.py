@@ -19,7 +19,7 @@ from math import ceil, comb, exp, floor, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from cbench.order.stats.brunner_munzel import MANY, variance
+from cbench.order.stats.brunner_munzel import MANY, middle, variance
 from cbench.stats.distributions import t_quantile
 from cbench.stats.kruskal import placements
 from cbench.stats.trials import Values
@@ -51,15 +51,15 @@ def of_samples(fixed: Values, random: Values, level: float) -> ShiftInterval | N
         return None
     some = [np.log(_thinned(each)) if ratio else _thinned(each) for each in (fixed, random)]
     away = (some[1][None, :] - some[0][:, None]).ravel()
-    middle = _middle(away)
-    share = _half_width(some[0], some[1] - middle, (fixed.size, random.size), level)
+    center = middle(away)
+    share = _half_width(some[0], some[1] - center, (fixed.size, random.size), level)
     ends = None
     if share is not None:
         skip = floor(away.size * (0.5 - share) + 1e-9)
         if skip >= 1 or (skip == 0 and share <= 0.5):
             at = max(skip, 1) - 1
             ends = _both_ends(away, at)
-    return _shift(middle, ends, ratio, scale)
+    return _shift(center, ends, ratio, scale)
 
 
 def of_pairs(fixed: Values, random: Values, level: float, away: Values | None = None) -> ShiftInterval | None:
@@ -81,18 +81,12 @@ def of_pairs(fixed: Values, random: Values, level: float, away: Values | None = 
     if skip:
         at = max(1, round(skip / (away.size * (away.size + 1) / 2) * walsh.size)) - 1
         ends = _both_ends(walsh, at)
-    return _shift(_middle(walsh), ends, ratio, scale)
+    return _shift(middle(walsh), ends, ratio, scale)
 
 
 @lru_cache(maxsize=POINTS)
 def _with_itself(size: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     return np.triu_indices(size)
-
-
-def _middle(values: Values) -> float:
-    at = (values.size - 1) // 2, values.size // 2
-    parted = np.partition(values, at)  # np.partition with a single place takes as long as sorting
-    return float(parted[at[0]] + parted[at[1]]) / 2
 
 
 def _both_ends(values: Values, at: int) -> tuple[float, float]:
@@ -118,14 +112,14 @@ def relative(fixed: Values, random: Values, away: Values | None = None) -> Value
     return (random - fixed) / scale if scale else np.empty(0)
 
 
-def _shift(middle: float, ends: tuple[float, float] | None, ratio: bool, scale: float) -> ShiftInterval:
+def _shift(center: float, ends: tuple[float, float] | None, ratio: bool, scale: float) -> ShiftInterval:
     def percent(away: float) -> float:
         return 100 * (1 - exp(min(away, 700.0))) if ratio else -100 * away / scale
 
     if ends is None:
-        return ShiftInterval(percent(middle), None, None)
+        return ShiftInterval(percent(center), None, None)
     low, high = sorted(percent(end) for end in ends)
-    return ShiftInterval(percent(middle), low, high)
+    return ShiftInterval(percent(center), low, high)
 
 
 def _thinned(ordered: Values, most: int = POINTS) -> Values:
@@ -135,7 +129,8 @@ def _thinned(ordered: Values, most: int = POINTS) -> Values:
 
 
 def _half_width(first: Values, second: Values, sizes: tuple[int, int], level: float) -> float | None:
-    """The largest distance of P(first < second) from 1/2 that the test does not reject; None if it never rejects.
+    """The largest distance of P(first < second) from 1/2 that the test does not reject; None if it never rejects, or if
+    a sample has a single value.
 
     It is the larger of two distances: one for the rank-sum test, one for the studentized test. `sizes`: the sizes of
     the samples that these values represent.

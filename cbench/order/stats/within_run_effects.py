@@ -23,8 +23,8 @@ from cbench.stats.kruskal import Kruskal, of_sums, tie_correction, tied
 from cbench.stats.trials import Codes, Values
 
 WORTH = 0.05
-"""A p-value by chi-squared above this is not recomputed by permutation, because it cannot become significant after a
-correction for many tests.
+"""A p-value by chi-squared above this is not recomputed by permutation, because it is not significant at the default
+alpha, even without a correction for many tests.
 """
 COUNTED = 8
 SMALL = 5
@@ -89,6 +89,9 @@ class AgainstOthers(Grouped):
 
 
 def p_of_two_groups(h: float, lengths: Values | None, size: int, n: int) -> float:
+    """The p-value of H for `size` of `n` values against the others: by chi-squared above WORTH, otherwise by
+    permutation. `lengths`: as in Kruskal.
+    """
     p = chi2_sf(h, 1)
     return p if p > WORTH else p_value(h, lengths, size, n - size)
 

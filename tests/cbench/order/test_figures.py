@@ -48,7 +48,7 @@ def test_of_a_few_tests_each_has_a_line_with_its_name(few: Any, name: str) -> No
 def test_p_values_are_sorted_with_the_smallest_on_top(few: Any) -> None:
     made = few[0]
     lines = [text for text in texts(plots_order.p_values(made)) if text in FEW]
-    assert lines == sorted(FEW, key=lambda name: made.deciding_p(made.tests[name]) or 0)
+    assert lines == sorted(FEW, key=lambda name: made.tests[name].p_decides or 0)
 
 
 def test_differences_are_sorted_in_ascending_order(few: Any) -> None:
@@ -89,7 +89,7 @@ def test_intervals_name_each_test_with_its_case(few: Any) -> None:
     made = few[0]
     written = texts(plots_order.intervals(made))
     cases = [text[:6] for text in written if re.match(r"case \d", text)][::-1]
-    names = sorted(FEW, key=lambda name: made.deciding_p(made.tests[name]) or 0)
+    names = sorted(FEW, key=lambda name: made.tests[name].p_decides or 0)
     assert cases == [f"case {made.tests[name].case}" for name in names]
     assert "case 1: apart" in written
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import pytest
 from typer.testing import CliRunner
 
 from cbench.cli import app
+from cbench.order.analyze import OrderOptions, reported
 from quiet import UsageError
 
 RUNS, TESTS = 40, 6
@@ -48,8 +50,10 @@ def split(table: pa.Table, folder: Path, ends: list[int]) -> list[Path]:
     return paths
 
 
-def analyze(*paths: Path) -> tuple[dict[str, Any], int]:
-    done = CliRunner().invoke(app, ["order", "analyze", *map(str, paths), "--json"])
+def analyze(*paths: Path, values: Sequence[str] = ()) -> tuple[dict[str, Any], int]:
+    done = CliRunner().invoke(
+        app, ["order", "analyze", *map(str, paths), "--json", *(f"--value={each}" for each in values)]
+    )
     if isinstance(done.exception, UsageError):
         raise done.exception
     return json.loads(done.stdout), done.exit_code
@@ -88,6 +92,17 @@ def test_files_with_different_columns_are_rejected(tmp_path: Path) -> None:
     pq.write_table(study().drop_columns(["run"]), parts[1])
     with pytest.raises(UsageError, match=r"part-1.parquet: no column run, which .*part-0.parquet has"):
         analyze(*parts)
+    renamed = study().rename_columns([{"value": "ns"}.get(name, name) for name in study().column_names])
+    parts = split(renamed, tmp_path / "renamed", [100])
+    pq.write_table(renamed.drop_columns(["ns"]), parts[1])
+    with pytest.raises(UsageError, match=r"part-1.parquet: no column ns, which .*part-0.parquet has"):
+        analyze(*parts, values=["ns"])
+
+
+def test_a_page_is_written_from_several_files(tmp_path: Path) -> None:
+    parts = split(study(), tmp_path / "parts", [100])
+    reported(OrderOptions(str(parts[0]), more=[str(each) for each in parts[1:]]), str(tmp_path / "page.html"))
+    assert "<title>" in (tmp_path / "page.html").read_text()
 
 
 def test_a_file_that_is_given_twice_is_rejected(tmp_path: Path) -> None:

@@ -109,6 +109,8 @@ def test_metrics_by_rows_and_by_columns_give_the_same(tmp_path: Path) -> None:
     refused(wide, "no column value; it has test, order, speed, size")
     refused(wide, "no column weight; it has test, order, speed, size", "--value", "weight")
     refused(wide, "--value order: contains names, not numbers", "--value", "order")
+    refused(wide, "--value run: numbers the trials; name a column of results", "--value", "run")
+    refused(long, "column metric: names the metric of `value` in each row; omit --value", "--value", "value")
 
 
 @pytest.mark.usefixtures("way")
@@ -128,6 +130,7 @@ WRONG = [
     ('a,fixed,2,0,"1,5"', "line 6: column value: '1,5' is not a number"),
     ("a,fixed,2,0,inf", "line 6: column value: is infinite"),
     ("a,fixed,2,0,-1e999", "line 6: column value: is infinite"),
+    ("a,fixed,2,0,-1e151", "line 6: column value: is above 1e+150: too large"),
     ("a,Fixed,2,0,1", "line 6: column order: 'Fixed': must be fixed, random or williams"),
     ("a,,2,0,1", "line 6: column order: is empty"),
     (",fixed,2,0,1", "line 6: column test: is empty"),
@@ -135,7 +138,7 @@ WRONG = [
     ("a,fixed,2,,1", "line 6: column position: is not a whole number of at least 0"),
     ("a,fixed,2,1.5,1", "line 6: column position: is not a whole number of at least 0"),
     ("a,fixed,2,-1,1", "line 6: column position: is not a whole number of at least 0"),
-    ("a,fixed,2,1e300,1", "line 6: column position: is not a whole number of at least 0"),
+    ("a,fixed,2,1e100,1", "line 6: column position: is not a whole number of at least 0"),
     ("a,fixed,2,first,1", "line 6: column position: 'first' is not a number"),
     ("a,fixed,2,0", "line 6: 4 columns, not 5"),
     ("a,fixed,2,0,1,1", "line 6: 6 columns, not 5"),

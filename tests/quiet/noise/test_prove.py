@@ -99,7 +99,7 @@ def test_the_options_are_written_back_when_it_is_ended(tmp_path: Path) -> None:
 
 
 def test_options_left_by_a_killed_proof_are_restored_but_not_those_of_one_that_runs(tmp_path: Path) -> None:
-    """The record of a proof that runs is put back after its end, as if it had been killed."""
+    """The record of a proof is written again after its end, as a killed one would have left it."""
     host = kernel(tmp_path)
     records: list[str] = []
     prove.prove(host, frozenset({1}), 10, wait=lambda _: records.append(host.text(RECORD) or ""))
