@@ -99,7 +99,7 @@ def check_savable(path: str, option: str) -> None:
 
 
 def save(path: str, content: str | bytes, option: str) -> None:
-    """Write a file atomically. Raises QuietError."""
+    """Write a file atomically, or write directly into an existing pipe or device. Raises QuietError."""
     beside = f"{path}.{os.getpid()}.new"
     temporary = (
         path if os.path.exists(path) and not os.path.isfile(path) else beside

@@ -62,7 +62,7 @@ def format(cpus: Iterable[int]) -> str:  # noqa: A001 - the pair of parse, alway
 def parse_mask(text: str) -> CpuSet:
     """Parse a mask in the kernel's format: hexadecimal, in groups of eight digits separated by commas.
 
-    Raises UsageError for any other text.
+    "" is the empty set. Raises UsageError for text that is not hexadecimal.
     """
     digits = "".join(group.strip().rjust(8, "0") for group in text.strip().split(","))
     try:

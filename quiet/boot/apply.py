@@ -45,13 +45,19 @@ def apply(host: Host, request: BootRequest, loader: str | None = None) -> BootRe
         if plan.settled:
             return BootReceipt(plan=plan, record=plan.record)
         first = _first_states(disk, plan)
-        if plan.record:
-            _take_out(host, disk, plan.record, last=False)
-            plan = make(host, request, loader)
+        earlier = plan.record
         try:
+            if earlier:
+                _take_out(host, disk, earlier, last=False)
+                plan = make(host, request, loader)
             record = _begin(disk, plan, first)
         except OSError as error:
-            raise Refused(f"{BOOT_FILE}: {_reason(error)}; nothing was changed") from None
+            reason = f"{error.filename or BOOT_FILE}: {_reason(error)}"
+            if earlier:
+                raise Incomplete(
+                    f"{reason}; the earlier parameters are partly removed: correct this, then run `quiet boot remove`"
+                ) from None
+            raise Refused(f"{reason}; nothing was changed") from None
         try:
             for edit in plan.steps.edits:
                 _write(disk, edit)
@@ -64,7 +70,8 @@ def apply(host: Host, request: BootRequest, loader: str | None = None) -> BootRe
                     f"{_reason(error)}; restoring the files failed too: {_reason(second)}; correct this, then run "
                     "`quiet boot remove`"
                 ) from None
-            raise Refused(f"{_reason(error)}; every file was restored") from None
+            again = "; the earlier parameters were removed: apply them again" if earlier else ""
+            raise Refused(f"{_reason(error)}; every file was restored{again}") from None
         for entry in record.generated:
             entry.after = disk.data(entry.path)
         record.state = APPLIED
@@ -197,6 +204,8 @@ def _take_out(host: Host, disk: Disk, known: BootRecord, last: bool) -> BootRece
     except OSError as error:
         failure, ran = error, ()
     generated = _generated_back(disk, known, untouched, failure)
+    if failure and (len(undo) > 1 or not known.generated):
+        raise Incomplete(f"{_reason(failure)}; correct this, then run `quiet boot remove` again")
     records.forget(disk, known)
     return BootReceipt(changed, ran, not_run, (*conflicts, *generated), record=known)
 
@@ -267,8 +276,6 @@ def _generated_back(
             )
         else:
             conflicts.append((entry.path, "regenerated; it was changed after the apply and differs from the original"))
-    if failure and not known.generated:
-        raise Incomplete(f"{_reason(failure)}; correct this, then run `quiet boot remove` again")
     return tuple(conflicts)
 
 

@@ -118,7 +118,7 @@ def verify(result: Plan, applied: bool, measured: NoiseReport | None = None) -> 
 
 def restore(outcome: Outcome) -> Json:
     """The JSON of `quiet restore --json`."""
-    unrestored: Json = {name: skips(getattr(outcome, name)) for name in ("conflicts", "failures", "damage")}
+    unrestored: Json = {name: skips(getattr(outcome, name)) for name in ("conflicts", "failures", "damage", "accepted")}
     notes: Json = {"copy": outcome.copy or None, "log_error": outcome.log_error or None}
     return fields(outcome, "profile", "complete", "restored", "gone") | unrestored | notes
 

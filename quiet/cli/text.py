@@ -194,13 +194,14 @@ def restored(outcome: Outcome) -> None:
     skips(outcome.conflicts, "changed by another program since the apply, left alone")
     skips(outcome.failures, "could not be restored")
     skips(outcome.damage, "the journal is damaged")
+    skips(outcome.accepted, "accepted, not restored")
     if outcome.log_error:
         note(f"the restore could not be logged: {outcome.log_error}")
     copy = f", with a copy in {outcome.copy}" if outcome.copy else ""
     if outcome.complete and outcome.damaged:
         out(f"**accepted**: the damaged journal is removed{copy}")
     elif outcome.complete:
-        out("**nothing left changed**")
+        out("**nothing else left changed**" if outcome.accepted else "**nothing left changed**")
     elif outcome.damage:
         out(f"settings recorded in the damaged lines may still be changed; the journal is kept{copy}")
         out("a reboot resets every setting; `quiet restore --keep` accepts the host as it is and removes the journal")

@@ -145,7 +145,10 @@ def _keep_off(host: Host, requested: str) -> CpuSet:
 
 
 def _monitor(host: Host, request: WatchRequest, report: Callable[[WatchEvent], None]) -> Monitor | QuietError:
-    """Start counting interruptions, with a history if possible; on failure, return the error instead."""
+    """Start counting interruptions, with a history if possible; if counting fails, return the error instead.
+
+    Raises Refused if --store cannot be used.
+    """
     from quiet.host.lock import HOME
     from quiet.host.reader import Reader
     from quiet.watch import events

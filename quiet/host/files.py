@@ -10,7 +10,7 @@ from quiet.host.reader import ANSWERS, Reader
 
 
 class Files(Reader):
-    """A Reader that also writes files. Every method raises OSError with the kernel's errno if the kernel refuses."""
+    """A Reader that also writes files. The methods that write raise OSError with the kernel's errno on failure."""
 
     def write(self, path: str, value: str) -> None:
         """Write a value in one write(2), as sysfs and procfs require."""

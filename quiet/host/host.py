@@ -13,7 +13,7 @@ from quiet.host.programs import Programs
 
 
 class Host(Holder, Programs):
-    """A host that can be changed. Every method raises OSError with the kernel's errno if the kernel refuses."""
+    """A host that can be changed. The methods that change it raise OSError with the kernel's errno on failure."""
 
     def set_affinity(self, tid: int, cpus: str) -> None:
         """Set the CPUs that one thread may run on (sched_setaffinity(2)); `cpus` is a CPU list."""

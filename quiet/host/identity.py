@@ -15,7 +15,10 @@ _OF_SUDO = ("SUDO_UID", "SUDO_GID", "SUDO_USER", "SUDO_COMMAND", "SUDO_HOME", "D
 
 
 class Identity(NamedTuple):
-    """The user and groups that a process takes on."""
+    """The user that a process becomes.
+
+    For a user without an entry in the user database, `name` and `shell` are "" and `home` is "/".
+    """
 
     uid: int
     gid: int

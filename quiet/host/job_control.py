@@ -31,9 +31,9 @@ def stop_with(pid: int) -> None:
 
 
 def die_with(parent: int) -> bool:
-    """Have the kernel kill this process when its parent dies; False if the parent is dead already.
+    """Have the kernel kill this process when its parent dies; False if the parent is dead already or prctl(2) fails.
 
-    A program that changes its user, such as sudo, is not killed: prctl(2).
+    Has no effect and returns True if Python lacks libffi. A program that changes its user, such as sudo, is not killed.
     """
     try:
         import _ctypes  # loading ctypes itself takes four times as long

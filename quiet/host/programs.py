@@ -16,7 +16,7 @@ class Programs(Files):
     _units: dict[str, tuple[str, str]] | None = None
 
     def run(self, *command: str, seconds: float = 600) -> str:
-        """Run a program until it exits and return its output.
+        """Run a program until it exits and return its output; `seconds`: the time limit.
 
         Raises OSError if it fails, times out or does not exist.
         """
@@ -45,7 +45,10 @@ class Programs(Files):
         return self.run("systemctl", *args, seconds=120)
 
     def unit_states(self) -> dict[str, tuple[str, str]]:
-        """The (load state, active state) of each loaded unit; cached until the next call of systemctl."""
+        """The (load state, active state) of each loaded service, timer, socket, path, target and mount, by its name.
+
+        Cached until the next call of systemctl(); empty if systemctl fails.
+        """
         if self._units is None:
             units = {}
             with contextlib.suppress(OSError):
@@ -57,7 +60,7 @@ class Programs(Files):
         return self._units
 
     def unit_properties(self, units: Sequence[str], properties: Sequence[str]) -> dict[str, dict[str, str]]:
-        """These properties of these units, in systemctl's notation, by the unit's name."""
+        """These properties of these units, in systemctl's notation, by the unit's name. Raises OSError."""
         shown = self.run("systemctl", "show", f"--property=Id,{','.join(properties)}", "--", *units)
         lines = (block.splitlines() for block in shown.split("\n\n"))
         blocks = (dict(line.split("=", 1) for line in block if "=" in line) for block in lines)

@@ -29,7 +29,10 @@ class Reader(Root):
     """Read the files of a live host (root "/") or of a recorded tree."""
 
     def text(self, path: str) -> str | None:
-        """The stripped content of a file, or None if it is absent or cannot be read."""
+        """The stripped content of a file; None if it is absent or cannot be read.
+
+        In a recorded tree, a link to /dev/null reads as "". Raises UsageError like data().
+        """
         try:
             return self.data(path).decode("utf-8", "surrogateescape").strip("\0 \t\n")
         except OSError:
@@ -59,7 +62,7 @@ class Reader(Root):
         return b"".join(parts)
 
     def names(self, path: str) -> list[str]:
-        """The names in a directory, sorted; empty if it does not exist."""
+        """The names in a directory, sorted; empty if it does not exist or cannot be read."""
         try:
             with self.place(path) as place:
                 return sorted(os.listdir(place))

@@ -24,7 +24,7 @@ _HOW = struct.pack("QQQ", os.O_PATH | os.O_CLOEXEC, 0, 0x10 | 0x02)
 
 
 class Root:
-    """A live host (root "/") or a recorded tree."""
+    """A live host (root "/") or a recorded tree. Raises UsageError if the root is not a directory."""
 
     _fd = -1  # descriptor of the tree, opened on first use
 
@@ -47,7 +47,10 @@ class Root:
         return self.root + path
 
     def open(self, path: str, flags: int, mode: int = 0o644) -> int:
-        """Open a file (open(2)). Returns its descriptor; with O_CREAT, a final link is not followed. Raises OSError."""
+        """Open a file (open(2)) and return its descriptor. Raises OSError.
+
+        In a recorded tree, O_CREAT does not follow a final link.
+        """
         flags |= os.O_CLOEXEC
         if not self.root:
             return os.open(path, flags, mode)

@@ -200,7 +200,10 @@ def _services(context: RuleContext) -> RuleResult:
     table = QUIET + ALL if context.choice == "all" else QUIET
     keep = context.names.get("keep", ())
     if not systemd.booted(context.facts.reader):
-        results = list(processes(context, table))
+        results: list[DesiredValue | Skip] = [
+            Skip(f"unit:{name}", "no systemd") for name in context.names.get("stop", ())
+        ]
+        results += processes(context, [each for each in table if not set(each.units.split()) & set(keep)])
         yield from results or [Skip(ALL_UNITS, "no systemd, and none of the known background services runs")]
         return
     own = [Service(name, "the profile lists it (services.stop)") for name in context.names.get("stop", ())]

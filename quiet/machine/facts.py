@@ -232,7 +232,7 @@ class Facts:
         return [task for task in self.tasks if not task.bound]
 
     def task(self, tid: int, pid: int | None = None) -> Task | None:
-        """The current state of one thread of a process (default: its first thread); None if the thread has ended."""
+        """The current state of a thread; None if it has ended. `pid`: its process, if known."""
         base = f"/proc/{pid or tid}/task/{tid}"
         text = self.reader.text(f"{base}/status")
         cpus = status_field(text, "Cpus_allowed_list")

@@ -1,4 +1,4 @@
-"""Detect the type of machine, its capabilities, and its hypervisor's effects, for `quiet status`; no rule uses them."""
+"""Detect the type of machine, its capabilities, and its hypervisor's effects."""
 
 from __future__ import annotations
 
@@ -142,7 +142,9 @@ def throttled(reader: Reader, cpus: CpuSet) -> dict[int, int]:
 
 
 def kernel_can(facts: Facts) -> dict[str, str]:
-    """The kernel's capabilities for isolation, each with "yes", "no" or the reason why the answer is uncertain."""
+    """The kernel's capabilities for isolation: for each, "yes" or "no" with details, the names or state that the
+    kernel reports, or "absent".
+    """
     version, mount = facts.cgroup
     reader = facts.reader
     partition = {

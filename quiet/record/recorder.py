@@ -111,7 +111,9 @@ class Recording(Reader):
 
 
 class RecordReceipt(NamedTuple):
-    """The archive, its number of files, its intentional omissions, and the files that this user may not read."""
+    """The archive, the number of files that were read, the intentional omissions, and the files that this user may not
+    read.
+    """
 
     file: str
     files: int

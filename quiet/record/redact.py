@@ -18,7 +18,7 @@ from quiet.record.redact_files import known_options, redacted
 from quiet.record.redact_names import Names
 
 LEFT_OUT = (
-    "names of tasks other than kernel threads and well-known daemons, and everything else about a task except its CPUs",
+    "names of tasks other than kernel threads and well-known daemons, and task data that quiet does not read",
     "host names, network addresses (MAC and IP), UUIDs, serial numbers and other identifiers",
     "kernel parameters that quiet does not know, and the values of root= and similar parameters",
     "boot loaders' files and units, except a rewritten form of the lines that quiet reads; files that quiet has stored",

@@ -106,7 +106,8 @@ class RunGroup:
         """Return remaining processes to the command's original cgroup and CPUs, and remove the run's cgroup.
 
         Processes that cannot return, because their cgroup no longer exists or because they fork faster than they are
-        moved, are ended: the restore would move them out of their user's limits.
+        moved, are ended: the restore would move them out of their user's limits. If the run has no separate cgroup,
+        this does nothing.
         """
         path = self.path
         if not path or not self._host.exists(path):

@@ -93,19 +93,24 @@ def applied(
     block raised no error.
     """
     host = _host(root)
-    outcome: Outcome | None = None
     with use.in_use(host) as users:
         ours = journal.load(host) is None
         try:
             receipt = use.apply_for_use(host, users, _loaded(profile), cpus)
             ours = True
             yield AppliedHost(host.root or "/", receipt.cpus, receipt)
-        finally:
-            if ours:
-                outcome = use.end_use(host, users)
-    if outcome is not None:
-        for left in outcome.left:
-            raise Incomplete(f"not restored: {left.target}: {left.reason}; run `quiet restore`")
+        except BaseException as error:
+            for line in _not_restored(use.end_use(host, users) if ours else None):
+                error.add_note(line)
+            raise
+        for line in _not_restored(use.end_use(host, users)):
+            raise Incomplete(line)
+
+
+def _not_restored(outcome: Outcome | None) -> list[str]:
+    """A line for each setting that is left to restore."""
+    left = outcome.left if outcome else ()
+    return [f"not restored: {each.target}: {each.reason}; run `quiet restore`" for each in left]
 
 
 def _loaded(given: Profile | str) -> Profile:

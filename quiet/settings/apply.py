@@ -92,7 +92,8 @@ def _cpus(host: Host, profile: Profile, requested: str | None, record: AppliedSt
             )
         if profile.knobs.get("rivals") == "refuse" and (names := rivals.running(Facts(host))):
             raise Refused(
-                f'the profile has rivals = "refuse", and {", ".join(names)} runs; stop it, or set rivals = "quiet"'
+                f'the profile has rivals = "refuse", and {", ".join(names)} runs or is enabled; stop and disable it, '
+                'or set rivals = "quiet"'
             )
         return profile.choose(Facts(host), requested)
     if record.restoring:

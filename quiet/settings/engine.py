@@ -111,7 +111,9 @@ def _several(host: Host, due: Iterable[Write], before: Before, after: After) -> 
     try:
         registry.put_many(host, [(write.target, write.wanted) for write in due])
     except OSError:
-        yield from _each(host, (w for w in due if not _holds(w, registry.get(host, w.target))), before, after)
+        for write in due:
+            written = _holds(write, registry.get(host, write.target))
+            yield write, _found(host, write, after) if written else _one(host, write, before, after)
     else:
         yield from ((write, _found(host, write, after)) for write in due)
 

@@ -95,6 +95,8 @@ def begin_hold(
         record = journal.load(host)
         if record is not None and record.source != source:
             raise Refused(f"'{record.profile}' is applied to this host; run `quiet restore` first")
+        if record is not None and record.restoring:
+            raise Refused("a restore is incomplete; run `quiet restore` first")
         with opened(host) as log:
             with unchanged(log, started=record is None):
                 if record is None:

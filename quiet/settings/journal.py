@@ -85,8 +85,8 @@ def read(reader: Reader) -> AppliedState | None:
 def isolated_cpus(reader: Reader | None = None) -> CpuSet:
     """The isolated CPUs of the host: the applied profile's or, if nothing is applied, the CPUs isolated at boot.
 
-    A hold has no isolated CPUs. Raises Refused if the journal is damaged or cannot be read.
+    A hold has none of its own. Raises Refused if the journal is damaged or cannot be read.
     """
     reader = reader or Reader()
     record = load(reader)
-    return record.cpus.isolated if record else Facts(reader).boot_isolated
+    return (record.cpus.isolated if record else frozenset()) or Facts(reader).boot_isolated

@@ -41,6 +41,7 @@ class Outcome:
     damaged: bool = False  # whether the journal is damaged, even if `keep` accepted it
     copy: str = ""  # path of the copy of a damaged journal
     log_error: str = ""  # why the restore could not be logged
+    accepted: tuple[Skipped, ...] = ()  # settings that are not restored, because `keep` accepted them
 
     def _repr_html_(self) -> str:
         rows = ((each.knob, each.target, each.reason) for each in self.left)
@@ -172,12 +173,15 @@ def _restore(host: Host, record: AppliedState, log: Journal | None, force: bool,
     left = [f for f in failures if not _went_away(entries[f.write.target], f)]
     gone |= {f.write.target for f in failures if f not in left}
     back = [e for e in todo if value_types.same(e.kind, registry.get(host, e.target), e.before)]
+    theirs_now = () if force else tuple(_conflict(entries[t], found[t]) for t in sorted(conflicts))
+    rejected = tuple(Skipped(entries[f.write.target].knob, f.write.target, _failure(f)) for f in left)
     outcome = Outcome(
         record.profile,
         sum(entry.target in differing for entry in back),
         tuple(sorted(gone)),
-        () if force or keep else tuple(_conflict(entries[t], found[t]) for t in sorted(conflicts)),
-        () if keep else tuple(Skipped(entries[f.write.target].knob, f.write.target, _failure(f)) for f in left),
+        () if keep else theirs_now,
+        () if keep else rejected,
+        accepted=theirs_now + rejected if keep else (),
     )
     if log is not None and not outcome.complete:
         log.back(entry.target for entry in back)

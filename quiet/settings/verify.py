@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from quiet.errors import Refused
 from quiet.host.reader import Reader
 from quiet.machine.cpu_selection import parse_requested
 from quiet.machine.facts import Facts
@@ -35,8 +36,12 @@ def plan_now(
 
 
 def applied_profile(reader: Reader, name: str | None) -> Profile:
-    """The profile to verify: the named profile; without a name, the applied one; if none is applied, "bench"."""
+    """The profile to verify: the named profile; without a name, the applied one; if none is applied, "bench". Raises
+    Refused if settings are held without a profile.
+    """
     if name is not None:
         return load(name)
     record = journal.load(reader)
+    if record is not None and record.passing and not record.cpus.isolated:
+        raise Refused(f"'{record.profile}' holds settings without a profile; name one with --profile")
     return load(record.source if record else "bench")

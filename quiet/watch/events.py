@@ -29,7 +29,7 @@ class WatchSummary:
 
 @dataclass(frozen=True, slots=True)
 class WatchInterruption:
-    """A cause that interrupted isolated CPUs, with its counts in the last `seconds`."""
+    """A cause that interrupted watched CPUs, with its count for each CPU in the last `seconds`."""
 
     cause: str
     kind: str

@@ -29,7 +29,7 @@ def cbench(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", "empty file; name a file with results"),
+        ("", "empty file; name a file with content"),
         (GOOD, "contains no trials"),
         ("a,b\n1,2\n", "no column value; it has a, b; name the response columns with --value"),
         ("iteration,value\n0,1\n", "no factor column; it has iteration, value"),

@@ -90,7 +90,7 @@ def test_a_trial_that_outlived_its_runner_is_ended_before_the_study_resumes(tmp_
     done = order("resume", "s.db", folder=tmp_path)
     assert done.returncode == 0, done.stderr
     assert re.search(
-        r"^cbench: killed \d+ leftover process(es)? of an interrupted trial$",
+        r"^cbench: killed \d+ leftover process(es)? of this study$",
         done.stderr,
         re.MULTILINE,
     )

@@ -12,7 +12,7 @@ from cbench.study import table
 def test_without_numpy_a_terminal_shows_what_the_analysis_needs(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    needed = "cbench: its analysis will need numpy: pip install 'quiet-cbench[order]'\n"
+    needed = "cbench: analyzing the results will need numpy: pip install 'quiet-cbench[order]'\n"
     for terminal, installed, said in ((True, None, needed), (True, "numpy", ""), (False, None, "")):
         monkeypatch.setattr(table.sys.stderr, "isatty", lambda answer=terminal: answer)
         monkeypatch.setattr(table, "find_spec", lambda _, answer=installed: answer)

@@ -96,6 +96,37 @@ def test_a_failing_command_leaves_everything_unchanged(debian: Path, bench: Prof
     assert states(debian) == found
 
 
+def test_a_second_apply_whose_command_fails_says_that_the_first_is_gone(debian: Path, bench: Profile) -> None:
+    found = states(debian)
+    apply(Alive(debian), bench, None)
+    with pytest.raises(Refused, match="every file was restored; the earlier parameters were removed: apply them again"):
+        apply(Alive(debian, broken=("update-grub",)), bench, "3")
+    assert states(debian) == found
+
+
+def test_a_record_that_cannot_be_written_again_is_an_incomplete_apply(debian: Path, bench: Profile) -> None:
+    found = states(debian)
+    apply(Alive(debian), bench, None)
+    (debian / "var/lib/quiet/boot.json.quiet-new").mkdir()
+    with pytest.raises(Incomplete, match="the earlier parameters are partly removed"):
+        apply(Alive(debian), bench, "3")
+    (debian / "var/lib/quiet/boot.json.quiet-new").rmdir()
+    remove(Alive(debian))
+    assert states(debian) == found
+
+
+def test_a_remove_whose_second_command_fails_is_repeated(tmp_path: Path, bench: Profile) -> None:
+    root = grow("rhel-s390x", tmp_path)
+    apply(Alive(root), bench, None)
+    with pytest.raises(Incomplete, match="zipl: it is broken; correct this, then run `quiet boot remove` again"):
+        remove(Alive(root, broken=("zipl",)))
+    assert load_record(Alive(root))
+    host = Alive(root)
+    remove(host)
+    assert host.ran[-1] == "zipl"
+    assert load_record(Alive(root)) is None
+
+
 def test_a_remove_whose_command_fails_still_restores_files_that_no_other_program_changed(
     debian: Path, bench: Profile
 ) -> None:

@@ -163,7 +163,9 @@ def test_a_conflict_is_named_with_both_remedies(quiet: Quiet, root: Path, mine: 
     assert "--force" in done.out
     assert "--keep" in done.out
     assert "nothing left changed" not in done.out
-    assert quiet("restore", "--root", root, "--keep", "--json").json["complete"] is True
+    kept = quiet("restore", "--root", root, "--keep", "--json").json
+    assert kept["complete"] is True
+    assert [each["target"] for each in kept["accepted"]] == ["file:/proc/sys/vm/stat_interval"]
     assert (root / "proc/sys/vm/stat_interval").read_text() == "5\n"
 
 

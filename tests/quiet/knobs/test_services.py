@@ -190,3 +190,4 @@ def test_targets_of_a_kind_are_written_in_one_go_and_alone_only_where_that_fails
     assert ["c", "stuck"] in flock.calls
     assert ["c"] not in flock.calls
     assert host.text("/c") == "1"
+    assert read[-1] == "flock:c"  # or a later change by another program would not be noticed

@@ -13,6 +13,7 @@ from quiet.knobs.cpufreq import cpufreq_state
 from quiet.settings import journal
 from quiet.settings.hold import begin_hold, end_hold, hold_settings
 from quiet.settings.restore import restore
+from quiet.settings.verify import applied_profile
 from tests.trees import CPU, contents, cpufreq, machine, plant
 
 BASE = f"/{CPU}/cpufreq/policy2"
@@ -112,3 +113,31 @@ def test_the_journal_records_held_and_entangled_targets(host: Host) -> None:
     assert all(passing for target, (_, _, passing) in second.items() if target != GOVERNOR)
     end_hold(host, "test")
     assert journal.load(host) is None
+
+
+def test_nothing_is_held_before_an_incomplete_restore_is_complete(host: Host) -> None:
+    """Otherwise its second end would take the value for another program's."""
+    begin_hold(host, both(2000000), knob="cpufreq.limits", source="test")
+    host.write(f"{BASE}/scaling_max_freq", "2500000")
+    with pytest.raises(Incomplete):
+        end_hold(host, "test")
+    with pytest.raises(Refused, match="a restore is incomplete"):
+        begin_hold(host, both(1500000), knob="cpufreq.limits", source="test")
+    assert limits(host) == ["2500000", "800000"]
+    assert restore(host, force=True).complete
+    assert limits(host) == ["3000000", "800000"]
+
+
+def test_cpus_isolated_at_boot_stay_isolated_during_a_hold(tmp_path: Path) -> None:
+    files = machine(cpus=4) | cpufreq(4, "acpi-cpufreq") | {"sys/devices/system/cpu/isolated": "2-3"}
+    host = Host(str(plant(tmp_path, files)))
+    with hold_settings(both(2000000), knob="cpufreq.limits", source="test", host=host):
+        assert journal.isolated_cpus(host) == {2, 3}
+
+
+def test_a_hold_has_no_profile_to_verify(host: Host) -> None:
+    with hold_settings(both(2000000), knob="cpufreq.limits", source="test", title="my test", host=host):
+        with pytest.raises(Refused, match="'my test' holds settings without a profile; name one with --profile"):
+            applied_profile(host, None)
+        assert applied_profile(host, "bench").name == "bench"
+    assert applied_profile(host, None).name == "bench"

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+import quiet
 from quiet.host.host import Host
 from quiet.settings.apply import apply
 from quiet.settings.profile import check
@@ -43,7 +44,9 @@ def test_keep_also_accepts_what_cannot_be_restored(tmp_path: Path) -> None:
     apply(host, profile("ksm"))
     host.stuck = True
     assert [failure.target for failure in restore(host).failures] == ["file:/" + KSM]
-    assert restore(host, keep=True).complete
+    done = restore(host, keep=True)
+    assert done.complete
+    assert [each.target for each in done.accepted] == ["file:/" + KSM]
     assert restore(host).profile is None
 
 
@@ -59,3 +62,17 @@ def test_a_task_that_moves_as_soon_as_its_cpus_are_written_back_does_not_block_t
     assert done.complete
     assert done.gone == ("task:812",)
     assert restore(host).profile is None
+
+
+def test_an_error_inside_applied_has_a_note_for_each_setting_that_is_not_restored(tmp_path: Path) -> None:
+    root = tree(tmp_path / "m", settings() | {KSM: "1"})
+
+    def block() -> None:
+        with quiet.applied(profile("ksm"), root=str(root)):
+            Host(str(root)).write(f"/{KSM}", "2")
+            raise ValueError("mine")
+
+    with pytest.raises(ValueError, match="mine") as error:
+        block()
+    (note,) = error.value.__notes__
+    assert note.startswith(f"not restored: file:/{KSM}: changed to '2' after the apply")
