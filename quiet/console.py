@@ -94,30 +94,43 @@ def check_savable(path: str, option: str) -> None:
             "is a directory; name a file in it" if os.path.isdir(path) else f"no directory {folder}; create it first"
         )
         raise UsageError(f"{option} {path}: {wrong}")
-    if not os.access(path if os.path.exists(path) else folder, os.W_OK):
+    place, direct = _place(path)
+    if not os.access(place if direct else os.path.dirname(place) or ".", os.W_OK):
         raise UsageError(f"{option} {path}: not writable")
 
 
 def save(path: str, content: str | bytes, option: str) -> None:
-    """Write a file atomically, or write directly into an existing pipe or device. Raises QuietError."""
-    beside = f"{path}.{os.getpid()}.new"
-    temporary = (
-        path if os.path.exists(path) and not os.path.isfile(path) else beside
-    )  # write into a pipe or terminal, do not replace it
+    """Write a file atomically, or write directly to a pipe or a device. Raises QuietError."""
+    place, direct = _place(path)
+    temporary = place if direct else f"{place}.{os.getpid()}.new"
     try:
-        # never follow a symbolic link that another user has placed at this path
-        new = os.O_EXCL | os.O_NOFOLLOW if temporary == beside else 0
-        fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | new, 0o666)
+        if path == "/dev/stdout":  # opened again, a file would be written from its beginning
+            fd = os.dup(1)
+        else:
+            new = os.O_EXCL | os.O_NOFOLLOW if temporary != place else 0
+            fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | new, 0o666)
         with open(fd, "wb") as file:
             file.write(content.encode() if isinstance(content, str) else content)
-        if temporary != path:
-            os.replace(temporary, path)
+        if temporary != place:
+            os.replace(temporary, place)
     except BaseException as error:
-        if temporary != path and os.path.exists(temporary):
+        if temporary != place and os.path.exists(temporary):
             os.unlink(temporary)
         if not isinstance(error, OSError):
             raise
         raise QuietError(f"{option} {path}: {error.strerror}") from None
+
+
+def _place(path: str) -> tuple[str, bool]:
+    """Where to write for a path, and whether to write there directly: into a pipe, a terminal or an open file.
+
+    A symbolic link of this user is followed. Any other is replaced, because another user may have placed it.
+    """
+    if path.startswith(("/dev/", "/proc/")) or (os.path.exists(path) and not os.path.isfile(path)):
+        return path, True
+    if os.path.islink(path) and os.lstat(path).st_uid == os.geteuid():
+        return os.path.realpath(path), False
+    return path, False
 
 
 def enter(app: Callable[..., object], name: str) -> None:

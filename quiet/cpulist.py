@@ -58,19 +58,19 @@ def format(cpus: Iterable[int]) -> str:  # noqa: A001 - the pair of parse, alway
     return ",".join(spans)
 
 
+_HEXADECIMAL = frozenset("0123456789abcdefABCDEF")
+
+
 @cache
 def parse_mask(text: str) -> CpuSet:
     """Parse a mask in the kernel's format: hexadecimal, in groups of eight digits separated by commas.
 
     "" is the empty set. Raises UsageError for text that is not hexadecimal.
     """
-    digits = "".join(group.strip().rjust(8, "0") for group in text.strip().split(","))
-    try:
-        bits = int(digits or "0", 16)
-    except ValueError:
-        raise UsageError(
-            f"'{text.strip()}' is not a CPU mask (hexadecimal digits in groups, such as ff,00000001)"
-        ) from None
+    groups = [group.strip() for group in text.strip().split(",")] if text.strip() else []
+    if not all(group and _HEXADECIMAL.issuperset(group) for group in groups):
+        raise UsageError(f"'{text.strip()}' is not a CPU mask (hexadecimal digits in groups, such as ff,00000001)")
+    bits = int("".join(group.rjust(8, "0") for group in groups) or "0", 16)
     return frozenset(cpu for cpu in range(bits.bit_length()) if bits >> cpu & 1)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Collection
 from typing import TYPE_CHECKING, NamedTuple
 
 from quiet.console import check_savable, emit
@@ -48,11 +49,20 @@ def chosen(request: WatchRequest, history: bool, since: str | None, cpu: int | N
     if history and unit:
         raise UsageError("--history and --unit contradict each other; give one of them")
     if history:
+        _refuse_others(request, "--history", ("store", "as_json"))
         return _history(since, cpu, request.store, request.as_json)
     if since is not None or cpu is not None:
         option = "--since" if since is not None else "--cpu"
         raise UsageError(f"{option} needs --history; to watch only some CPUs, use --cpus")
     return _unit(request) if unit else watch(request)
+
+
+def _refuse_others(request: WatchRequest, option: str, taken: Collection[str]) -> None:
+    """Raise UsageError if an option is given that has no effect with this one."""
+    for name, default in WatchRequest()._asdict().items():
+        if name not in taken and getattr(request, name) != default:
+            other = "--json" if name == "as_json" else f"--{name}"
+            raise UsageError(f"{other} has no effect with {option}: omit it")
 
 
 def watch(request: WatchRequest) -> int:
@@ -228,6 +238,7 @@ def _unit(request: WatchRequest) -> int:
         raise UsageError(
             "--unit: the unit has no permission to repair; run `quiet watch --repair` in a unit of your own"
         )
+    _refuse_others(request, "--unit", ("cpus", "interval", "rescan", "textfile", "store"))
     from quiet import cpulist
     from quiet.cli.text import note
     from quiet.host.reader import Reader

@@ -194,6 +194,7 @@ def _enqueue(host: Files, text: bytes, pid: int) -> tuple[str, int]:
                 os.rename(here, there)
         except OSError:
             os.close(fd)
+            host.unlink(new)
             raise
     except FileNotFoundError:
         hint = "create it as root: `sudo quiet lock -- true`, or any `quiet run`"

@@ -140,17 +140,19 @@ def record(reader: Recording, file: str, redacted: bool = True) -> RecordReceipt
     try:
         mode = 0o666 if redacted else 0o600  # keep files that only root may read from other users
         with open(file, "xb", opener=lambda path, flags: os.open(path, flags, mode)) as archive:
-            _write(reader, archive, file, redacted)
+            count = _write(reader, archive, file, redacted)
     except FileExistsError:
         raise UsageError(f"{file}: already exists; give another name") from None
     except OSError as error:
         raise UsageError(f"{file}: {error.strerror}") from None
-    return RecordReceipt(file, len(reader.files), LEFT_OUT if redacted else (), tuple(sorted(reader.closed)))
+    return RecordReceipt(file, count, LEFT_OUT if redacted else (), tuple(sorted(reader.closed)))
 
 
-def _write(reader: Recording, archive: io.BufferedWriter, file: str, redacted: bool) -> None:
+def _write(reader: Recording, archive: io.BufferedWriter, file: str, redacted: bool) -> int:
+    """Write the archive. Returns the number of its regular files."""
     folders = {*reader.folders, *reader.links}
     redaction = Redaction({path: text for path, (text, _) in reader.files.items()}, folders) if redacted else None
+    count = 0
     try:
         with (
             gzip.GzipFile("", "wb", fileobj=archive, mtime=0) as packed,
@@ -164,14 +166,17 @@ def _write(reader: Recording, archive: io.BufferedWriter, file: str, redacted: b
                     continue
                 shown, content = (redaction.path(path), redaction.text(path, text)) if redaction else (path, text)
                 _add(tar, shown, mode | 0o400, content.encode("utf-8", "surrogateescape") + b"\n")
+                count += 1
             for path, whole in sorted(reader.links.items()):
                 if not redaction or (redaction.keeps(path) and redaction.keeps(whole)):
                     shown, to = (redaction.path(path), redaction.path(whole)) if redaction else (path, whole)
                     _add(tar, shown, 0o777, None, os.path.relpath(to, os.path.dirname(shown)))
+        archive.flush()
     except BaseException:
         with contextlib.suppress(OSError):
             os.unlink(file)  # a partial archive would look complete
         raise
+    return count
 
 
 def _add(tar: tarfile.TarFile, path: str, mode: int, data: bytes | None, link: str = "") -> None:

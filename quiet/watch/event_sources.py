@@ -72,8 +72,8 @@ class Pending:
         self.renew = True
         self.add(rechecked_on("device"), "a network interface", now)
 
-    def lost(self, source: Processes | Uevents, now: float) -> None:
-        """Add every knob that lost notifications may affect, after the socket of this source has overflowed."""
+    def lost(self, source: Processes | Uevents | Inotify, now: float) -> None:
+        """Add every knob that lost notifications may affect, after the queue of this source has overflowed."""
         if source.lost:
             source.lost = False
             knobs = rechecked_on("task") if isinstance(source, Processes) else None
@@ -169,6 +169,9 @@ class Sources:
             elif path in knobs:
                 written = f"{path}/{name}" if name else path
                 pending.add(knobs[path], f"a write to {written}", now)
+        if self._files is not None and self._files.lost:
+            journal_changed = True  # perhaps
+            pending.lost(self._files, now)
         if self._devices is not None:
             pending.uevents(self._devices.read(), now)
             pending.lost(self._devices, now)

@@ -120,11 +120,12 @@ class HistoryWriter:
         self._fd = self._lock = -1
 
     def _open(self) -> None:
+        reader, flags = self._reader, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW
+        fd = reader.open(f"{self.folder}/{NAME}", flags, 0o644)
         if self._fd >= 0:
             os.close(self._fd)
-        reader, flags = self._reader, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW
-        self._fd = reader.open(f"{self.folder}/{NAME}", flags, 0o644)
-        file = os.fstat(self._fd)
+        self._fd = fd
+        file = os.fstat(fd)
         if not stat.S_ISREG(file.st_mode) or file.st_nlink > 1:
             raise OSError(errno.EINVAL, "not a regular file with a single link", f"{self.folder}/{NAME}")
         if file.st_uid == os.geteuid():

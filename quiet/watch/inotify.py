@@ -12,7 +12,7 @@ import struct
 
 from quiet.host.reader import Reader
 
-MODIFY, CREATE, DELETE, DELETE_SELF, IGNORED = 0x2, 0x100, 0x200, 0x400, 0x8000
+MODIFY, CREATE, DELETE, DELETE_SELF, OVERFLOW, IGNORED = 0x2, 0x100, 0x200, 0x400, 0x4000, 0x8000
 _HEAD = struct.Struct("iIII")
 _MOST = 4096  # maximum number of files; each takes about a kilobyte of the kernel's memory
 _BUFFER = 1 << 16
@@ -30,6 +30,7 @@ class Inotify:
         self._paths: dict[int, str] = {}
         self._numbers: dict[str, int] = {}
         self._pins: dict[str, int] = {}
+        self.lost = False  # the queue overflowed, so notifications are missing
         self.left_out = 0  # number of files that cannot be watched, or exceed the limit
 
     def fileno(self) -> int:
@@ -72,6 +73,7 @@ class Inotify:
                 number, mask, _, size = _HEAD.unpack_from(data, at)
                 name = data[at + _HEAD.size : at + _HEAD.size + size].rstrip(b"\0").decode(errors="replace")
                 at += _HEAD.size + size
+                self.lost |= bool(mask & OVERFLOW)
                 if path := self._paths.get(number):
                     notifications.append((path, name))
                     if mask & IGNORED:

@@ -96,6 +96,8 @@ class Monitor:
         except OSError as error:
             items = []
             self._note("counters", f"could not count interruptions: {error.strerror}")
+        else:
+            self._over("counters", "interruptions are counted again")
         now = time.monotonic()
         unexpected, expected = self._sorted(items)
         self.total += sum(item.times for item in unexpected)

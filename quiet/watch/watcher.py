@@ -212,7 +212,11 @@ class Watcher:
             return
         self._sources.read(Pending(), {}, 0.0)  # discard the notifications of our own writes
         began, facts = spent(), Facts(self._host)
-        left = drift.check(self._host, self._profile, self._state, facts, None)
+        try:
+            left = drift.check(self._host, self._profile, self._state, facts, None)
+        except QuietError as error:
+            self._report(WatchEvent(events.NOTE, text=f"could not check: {error}"))
+            return
         still = {change.target for change in left}
         for target, change in drifts.items():
             if target in still or target in reasons:
@@ -240,7 +244,10 @@ class Watcher:
         halted = _at_work(state)
         self._targets = None
         if before is None or (before.time, before.source) != (state.time, state.source):
-            self._profile = load(state.source)
+            try:
+                self._profile = load(state.source)
+            except QuietError as error:  # its file was changed or deleted after the apply
+                self._report(WatchEvent(events.NOTE, text=f"still watching the earlier profile: {error}"))
         if state.cpus != self._cpus:
             self._cpus = state.cpus
             self._pin(cpulist.format(state.cpus.housekeeping))

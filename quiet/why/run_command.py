@@ -7,6 +7,7 @@ forwarded. siginfo distinguishes the two: the kernel sends the terminal's signal
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import resource
 import shutil
@@ -18,7 +19,7 @@ from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import NamedTuple, Self
 
-from quiet.errors import UsageError
+from quiet.errors import QuietError, UsageError
 from quiet.host import identity
 from quiet.host.job_control import stop_with
 from quiet.host.proc import stat_fields
@@ -34,7 +35,6 @@ _HANDED_ON = {
 _OF_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)  # Python ignores these signals, but the command should not
 _LONG_S = 3600.0
 _READY_S, _POLL_S = 1.0, 0.0005
-NOT_EXECUTABLE = 126  # same code as in a shell
 _AT_EXEC = struct.Struct("dd4q")
 _SHELL_SYNTAX = frozenset(" \t\n|&;<>")
 
@@ -48,6 +48,12 @@ class AtExec(NamedTuple):
     major_faults: int = 0
     voluntary_switches: int = 0
     involuntary_switches: int = 0
+
+
+class NotExecutedError(QuietError):
+    """The kernel did not execute the command."""
+
+    exit_code = 126  # same code as in a shell
 
 
 class Command:
@@ -105,9 +111,9 @@ class Command:
                 os.write(figures, _AT_EXEC.pack(*_at_exec()))
                 os.execvp(self.command[0], self.command)  # noqa: S606 - running the user's command is the purpose
         except OSError as error:
-            os.write(2, f"quiet: error: {self.command[0]}: {error.strerror}\n".encode())
+            os.write(figures, bytes([error.errno or errno.ENOEXEC]))
         finally:
-            os._exit(NOT_EXECUTABLE)
+            os._exit(NotExecutedError.exit_code)
 
     def _until_ready(self) -> None:
         """Let the child reach its gate: until then it waits for a CPU, which would count as the command's wait."""
@@ -145,12 +151,14 @@ class Command:
         """Reap the command. Returns its exit code (128 + N for signal N) and its resource usage.
 
         The figures of wait4(2) include the child's work before it executes the command, which is subtracted. Call this
-        only once.
+        only once. Raises NotExecutedError if the kernel did not execute the command.
         """
         _, status, used = os.wait4(self.pid, 0)
         self._waited = True
         code = os.waitstatus_to_exitcode(status)
-        written = os.read(self._figures, _AT_EXEC.size)  # empty if the child did not get that far
+        written = os.read(self._figures, _AT_EXEC.size + 1)  # empty if the child did not get that far
+        if len(written) % _AT_EXEC.size:
+            raise NotExecutedError(f"{self.command[0]}: {os.strerror(written[-1])}")
         before = AtExec(*_AT_EXEC.unpack(written)) if written else AtExec(self._began)
         return CommandUsage(
             self.command,

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from quiet.console import ended, one_line, printable, save
-from quiet.errors import QuietError
+from quiet.console import check_savable, ended, one_line, printable, save
+from quiet.errors import QuietError, UsageError
+from tests import CHECKOUT
 from tests.quiet.commands import Quiet
 from tests.trees import machine, plant
 
@@ -50,6 +53,32 @@ def test_a_link_where_a_file_is_written_first_is_not_followed(tmp_path: Path) ->
     with pytest.raises(QuietError, match=r"--output .*out\.html: File exists"):
         save(str(tmp_path / "out.html"), "text", "--output")
     assert victim.read_text() == "victim"
+
+
+def test_a_link_of_ones_own_stays_and_its_target_is_written(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to("real")
+    save(str(tmp_path / "link"), "text", "--output")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "real").read_text() == "text"
+
+
+def test_what_is_saved_to_stdout_follows_what_was_printed_and_stdout_stays(tmp_path: Path) -> None:
+    code = (
+        "from quiet.console import save; print('one', flush=True); save('/dev/stdout', 'two\\n', '-o'); print('three')"
+    )
+    with (tmp_path / "out").open("w") as out:
+        subprocess.run([sys.executable, "-c", f"from quiet.console import save; {calls}"], stdout=out, check=True, cwd=CHECKOUT)
+    assert (tmp_path / "out").read_text() == "one\ntwo\nthree\n"
+    assert Path("/dev/stdout").is_symlink()
+
+
+def test_a_folder_that_cannot_be_written_is_reported_before_the_work(tmp_path: Path) -> None:
+    if os.geteuid() == 0:
+        pytest.skip("root may write everywhere")
+    (tmp_path / "out.html").write_text("")
+    tmp_path.chmod(0o500)
+    with pytest.raises(UsageError, match="not writable"):
+        check_savable(str(tmp_path / "out.html"), "--output")
 
 
 def test_a_defect_is_one_line_and_never_has_the_exit_code_of_a_result(capsys: pytest.CaptureFixture[str]) -> None:

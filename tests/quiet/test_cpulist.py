@@ -98,7 +98,7 @@ def test_masks_are_read_in_groups_of_32_cpus(text: str, cpus: set[int]) -> None:
     assert cpulist.parse_mask(text) == cpus
 
 
-@pytest.mark.parametrize("text", ["g", "1;2", "(null)"])
+@pytest.mark.parametrize("text", ["g", "1;2", "(null)", "1_0", "0x1", "-1", "1,,2"])
 def test_anything_but_a_mask_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match="is not a CPU mask"):
         cpulist.parse_mask(text)

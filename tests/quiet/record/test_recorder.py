@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import resource
 import tarfile
 import tempfile
 from pathlib import Path
@@ -120,6 +121,25 @@ def test_half_an_archive_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     with pytest.raises(UsageError, match="No space left on device"):
         record(Recording(str(tree(tmp_path / "machine"))), str(file))
     assert not file.exists()
+
+
+def test_an_archive_whose_last_block_does_not_fit_is_removed(tmp_path: Path) -> None:
+    root, file = str(tree(tmp_path / "machine")), tmp_path / "mine.tar.gz"
+    record(Recording(root), str(tmp_path / "whole.tar.gz"))
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, ((tmp_path / "whole.tar.gz").stat().st_size - 1, limits[1]))
+    try:
+        with pytest.raises(UsageError, match="File too large"):
+            record(Recording(root), str(file))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert not file.exists()
+
+
+def test_the_files_of_the_archive_are_counted(tmp_path: Path) -> None:
+    done = record(Recording(str(tree(tmp_path / "machine"))), str(tmp_path / "mine.tar.gz"))
+    with tarfile.open(tmp_path / "mine.tar.gz") as tar:
+        assert done.files == sum(each.isfile() for each in tar)
 
 
 def test_files_that_only_root_may_read_are_named_and_not_invented(quiet: Quiet, tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -181,6 +182,18 @@ def test_a_removed_file_is_created_again(tmp_path: Path) -> None:
     writer.add(came(3), [], NOON + 80)
     writer.close()
     assert [row.count for row in summarize(Reader(), str(tmp_path), None, None).causes] == [3]
+
+
+def test_a_removed_directory_is_an_error_until_it_exists_again(tmp_path: Path) -> None:
+    folder = tmp_path / "history"
+    writer = written(folder, [(10, came(2)), (70, [])], ends=False)
+    shutil.rmtree(folder)
+    for _ in range(2):
+        with pytest.raises(FileNotFoundError):
+            writer.add(came(3), [], NOON + 80)
+    folder.mkdir()
+    writer.close()
+    assert [row.count for row in summarize(Reader(), str(folder), None, None).causes] == [6]
 
 
 def test_a_clock_that_is_set_back_begins_a_new_line(tmp_path: Path) -> None:

@@ -300,10 +300,15 @@ def test_the_history_is_a_table_by_cause(tmp_path: Path, quiet: Quiet, clock: Cl
         (("--unit", "--repair"), "--unit: the unit has no permission to repair"),
         (("--history", "--since", "soon"), "--since 'soon'"),
         (("--history", "--cpu", "-1"), "--cpu -1"),
+        (("--history", "--repair"), "--repair has no effect with --history: omit it"),
+        (("--history", "--root", "recorded"), "--root has no effect with --history"),
+        (("--unit", "--json"), "--json has no effect with --unit"),
+        (("--unit", "--duration", "5"), "--duration has no effect with --unit"),
     ],
 )
 def test_invalid_options_are_usage_errors(tmp_path: Path, quiet: Quiet, options: tuple[str, ...], words: str) -> None:
-    done = quiet("watch", "--root", tree(tmp_path), *options)
+    root = () if {"--history", "--unit"} & {*options} else ("--root", tree(tmp_path))
+    done = quiet("watch", *root, *options)
     assert done.code == 2
     assert words in done.err
     assert done.err.count("\n") == 1

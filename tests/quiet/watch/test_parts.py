@@ -142,6 +142,20 @@ def test_a_file_notifies_when_it_is_written_and_is_forgotten_when_it_is_removed(
     files.close()
 
 
+def test_an_overflow_of_the_queue_is_noticed(tmp_path: Path) -> None:
+    files = inotify.Inotify(Reader(str(plant(tmp_path, {"a": "1", "b": "1"}))))
+    files.add("/a")
+    files.add("/b")
+    most = int(Path("/proc/sys/fs/inotify/max_queued_events").read_text())
+    with (tmp_path / "a").open("wb", 0) as one, (tmp_path / "b").open("wb", 0) as other:
+        for _ in range(most // 2 + 1):  # equal notifications in a row are merged
+            one.write(b"1")
+            other.write(b"1")
+    assert len(files.read()) == most
+    assert files.lost
+    files.close()
+
+
 def test_watching_leaves_no_file_open(tmp_path: Path) -> None:
     reader = Reader(str(plant(tmp_path, {f"proc/{n}": "1" for n in range(20)})))
     assert reader.exists("/proc/0")  # from then on it keeps the tree open

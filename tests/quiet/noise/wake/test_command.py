@@ -100,7 +100,7 @@ def test_an_impossible_limit_stops_at_the_first_wake_up_and_ends_with_1(
     file = tmp_path / "trace.txt"
     done = quiet(
         *("noise", "--wake", "--cpus", mine, "--duration", "3600", "--stop-above", "1ns", "--save-trace", file),
-        *("--no-trace", "--json"),
+        "--json",
     )
     assert done.code == 1
     assert done.json["cpus"][str(mine)]["wakes"] == 1
