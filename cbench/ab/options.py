@@ -213,10 +213,10 @@ def _with_environments(arms: Sequence[Arm], texts: Sequence[str], run: str) -> l
 
 
 def environment_of(path: Path) -> tuple[tuple[str, str], ...]:
-    """The variables in a file of NAME=VALUE lines; values are literal, empty lines and lines that begin with # are
-    skipped.
+    """The variables in a file of NAME=VALUE lines; values are literal, except that spaces at the end of a line are
+    removed. Empty lines and lines that begin with # are skipped.
 
-    Raises UsageError with the line number for any other line.
+    Raises UsageError with the line number for any other line, or if the file cannot be read.
     """
     try:
         lines = path.read_text().splitlines() if path.is_file() else None

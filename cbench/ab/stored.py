@@ -45,7 +45,7 @@ class ArmFacts(CommandFacts):
 @dataclass(frozen=True, slots=True)
 class BlocksEnd:
     """The end of a measurement. `why`: the reason why no more blocks are measured; `seconds`: the duration of all
-    blocks.
+    blocks; of blocks before a resume, only the times of their runs count.
     """
 
     why: str
@@ -64,9 +64,10 @@ class StoredSession:
 
 @dataclass(frozen=True, slots=True)
 class StoredBlocks:
-    """The blocks so far, as the trials of each arm, A and A' first. An arm has no facts before its first run.
+    """The blocks so far, as the trials of each arm, A and A' first.
 
-    `digests`: hashes of each arm's executables, by layout. `end`: None if the measurement has not ended.
+    `digests`: hashes of each arm's executables, by layout; () before anything is built. `end`: None if the measurement
+    has not ended. `session`: None before the comparison is stored.
     """
 
     comparison: str

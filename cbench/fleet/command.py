@@ -88,7 +88,7 @@ def resume_command(
     patience: Patience = 3600,
     as_json: Json = False,
 ) -> None:
-    """Resume a fleet after `run` was interrupted."""
+    """Resume a fleet after `run` was interrupted. Exits as `run` does."""
     _check(output, inventory, study)
     _with(output, lambda each: each.run(poll, patience), as_json, judged=True)
 
@@ -124,7 +124,10 @@ def fetch_command(study: Known = None, *, output: Folder, inventory: Inventory =
 
 @fleet.command("release")
 def release_command(study: Known = None, *, output: Folder, inventory: Inventory = None, as_json: Json = False) -> None:
-    """Restore, fetch and clean all nodes; release the allocation."""
+    """Restore, fetch and clean all nodes; release the allocation.
+
+    Exits as `run` does.
+    """
     _check(output, inventory, study)
     _with(output, lambda each: each.release(), as_json, judged=True)
 

@@ -50,8 +50,9 @@ class Fleet:
         return self._state
 
     def run(self, poll_s: float, patience_s: float) -> FleetState:
-        """Start the remaining nodes, wait, fetch, restore, and release. `poll_s`: seconds between checks; `patience_s`:
-        seconds to wait for nodes that do not answer. Raises QuietError if Ansible or the allocation fails.
+        """Start the remaining nodes, wait, fetch, restore, and release. `poll_s`: the maximum time between checks in
+        seconds, at most MOST_POLL_S; `patience_s`: seconds to wait for nodes that do not answer. Raises QuietError if
+        Ansible or the allocation fails.
         """
         try:
             self._prepare()
@@ -91,7 +92,9 @@ class Fleet:
         return self._save()
 
     def fetch(self, growing: bool = False) -> FleetState:
-        """Fetch a consistent copy of every store that has grown since its last fetch."""
+        """Fetch a consistent copy of every store that has grown since its last fetch, and of every finished store that
+        is not yet complete here. `growing`: skip running nodes whose store was fetched less than FETCH_S ago.
+        """
         due = [name for name, node in self._state.nodes.items() if self._due(name, node, growing)]
         if not due:
             return self._state

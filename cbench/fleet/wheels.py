@@ -21,8 +21,8 @@ LEFT_OUT = {"RECORD", "INSTALLER", "REQUESTED", "direct_url.json", "top_level.tx
 
 
 def pack(target: Path) -> None:
-    """Write a tar file of wheels, byte for byte the same for the same files. Raises QuietError if a distribution cannot
-    be packed.
+    """Write a tar file of wheels, byte for byte the same for the same files. Raises QuietError if quiet-cbench is not
+    installed.
     """
     with tarfile.open(target, "w") as tar:
         for each in _closure():
@@ -33,7 +33,9 @@ def pack(target: Path) -> None:
 
 
 def _closure() -> list[Distribution]:
-    """The required distributions without extras, excluding those whose marker does not match this environment."""
+    """The required distributions without extras. One that is not installed is skipped, because its marker may exclude
+    this environment.
+    """
     found: dict[str, Distribution] = {}
     names = [OURS]
     while names:
@@ -74,7 +76,9 @@ def _below(folder: Path) -> Iterator[Path]:
 
 
 def _wheel(each: Distribution) -> tuple[str, bytes]:
-    """The file name and the content of a wheel. Raises QuietError if the distribution's tags are not known."""
+    """The file name and the content of a wheel. A distribution with unknown tags gets this platform's tag if it has
+    shared objects, otherwise py3-none-any.
+    """
     stem = f"{re.sub(r'[-_.]+', '_', each.name)}-{each.version}"
     info = f"{stem}.dist-info"
     wheel = each.read_text("WHEEL") or ""

@@ -81,7 +81,7 @@ class GateResult:
         """The summary in one line."""
         size = len(self.tests)
         head = {GREEN: "green", RED: "red", NOT_JUDGED: "cannot judge"}[self.exit_code]
-        return f"{head}: {size} test{'' if size == 1 else 's'}: {counts(self.tests) or 'no test occurs in every run'}"
+        return f"{head}: {size} test{'' if size == 1 else 's'}: {counts(self.tests) or 'no test can be compared'}"
 
 
 def counts(tests: Sequence[JudgedTest]) -> str:

@@ -148,7 +148,8 @@ class Database:
 
 def for_writing(path: Path) -> sqlite3.Connection:
     """A connection to a store of the newest version. The store is created if there is no file, or an empty one, and
-    upgraded if it is older.
+    upgraded if it is older. Raises UsageError if the file is not a store or cannot be written, QuietError for other
+    errors.
     """
     _check(path, exists=False)
     if path.exists() and not os.access(path, os.W_OK):
@@ -165,7 +166,9 @@ def for_writing(path: Path) -> sqlite3.Connection:
 
 
 def for_reading(path: Path) -> sqlite3.Connection:
-    """A read-only connection, which works while another process writes."""
+    """A read-only connection, which works while another process writes. Raises UsageError if the file is not a store,
+    QuietError if it is damaged.
+    """
     _check(path, exists=True)
     log = Path(f"{path}-wal")
     # In a read-only directory, SQLite cannot share the index of a log; without a log, there is no index.
@@ -268,7 +271,9 @@ def has_study(connection: sqlite3.Connection) -> bool:
 
 
 def has_content(path: Path) -> bool:
-    """Whether the database has any content; a store whose creation was killed has none."""
+    """Whether the file has any content; a store whose creation was killed has none. True for a file of another program
+    and for a damaged store.
+    """
     if not path.is_file() or not path.stat().st_size:
         return False
     _recover(path)

@@ -10,7 +10,7 @@ from quiet import UsageError
 
 
 def check_ordinary(path: Path) -> None:
-    """Raises UsageError unless the path is a directory or an ordinary file with content.
+    """Raises UsageError unless the path is missing, a directory, or an ordinary file with content.
 
     Reading a pipe, a device, or a kernel file without a size such as /proc/kmsg may never end.
     """
@@ -21,7 +21,7 @@ def check_ordinary(path: Path) -> None:
     if not stat.S_ISREG(status.st_mode) and not stat.S_ISDIR(status.st_mode):
         raise UsageError(f"{path}: not an ordinary file")
     if stat.S_ISREG(status.st_mode) and not status.st_size:
-        raise UsageError(f"{path}: empty file; name a file with results")
+        raise UsageError(f"{path}: empty file; name a file with content")
 
 
 def is_store(path: Path) -> bool:

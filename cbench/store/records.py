@@ -19,7 +19,9 @@ NO_CPU = -1
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One `cbench run`. Times are in ns since 1970; `ended_ns`: None if the run was killed or is still running."""
+    """One measuring command, such as `cbench run`. Times are in ns since 1970; `ended_ns`: None if the run was killed
+    or is still running.
+    """
 
     number: int
     started_ns: int

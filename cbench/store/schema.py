@@ -7,7 +7,8 @@ trial        One execution, one number. `position` counts from 0 within the pare
 chunk        Trials that were stored together, and the time on two clocks: ticks of quiet.noise.clock, as in trial.begin
              and trial.end, and ns since 1970.
 study        The content of a study's file and the measured host, at most one per store.
-study_run    Every run of the study, planned in full before the first one begins, with its order as test numbers.
+study_run    Every run of the study, planned in full before the first one begins, with its order as test numbers; if one
+             process of a suite executes the run, the order in which its tests ran replaces the planned one.
 study_trial  A trial that has ended, failed or not, with its output.
 study_value  The numbers read from a trial, and their text.
 

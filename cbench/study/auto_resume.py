@@ -27,7 +27,7 @@ def name(data: Path) -> str:
 
 
 def unit(data: Path, environment: Mapping[str, str], kind: str = "order") -> str:
-    """The unit's text. It has no ordering dependencies: the study itself waits until the boot is complete."""
+    """The unit's text. It has no After=, because a reset by reboot itself waits until the boot is complete."""
     command = [sys.executable, "-P", "-m", "cbench", kind, "resume", str(data.absolute())]
     kept = [f"{key}={environment[key]}" for key in ("PATH", "HOME", "LANG", "LC_ALL") if key in environment]
     return "\n".join(

@@ -39,8 +39,9 @@ def load(path: Path) -> Study:
 
 
 def text_of(path: Path, command: str, kind: str) -> str:
-    """The text of a file of this kind. Raises UsageError, with advice to run `cbench COMMAND init`, if it cannot be
-    read.
+    """The text of a file. Raises UsageError if it cannot be read, is empty, or is not UTF-8.
+
+    `command`: the command whose `init` writes an example; `kind`: the word for the file in messages.
     """
     if path.is_dir():
         raise UsageError(f"{path}: is a directory, not a {kind}'s file")
@@ -54,8 +55,8 @@ def text_of(path: Path, command: str, kind: str) -> str:
 
 
 def parse(text: str, file: str, folder: str, check: bool = True) -> Study:
-    """Parse a study from the text of its file. `check`: require that workloads and counters exist. Raises UsageError as
-    load() does.
+    """Parse a study from the text of its file. `check`: require that this host has the workloads, counter, profile and
+    directories, and accepts the variables. Raises UsageError as load() does.
     """
     whole = whole_of(text, file)
     study = whole.table("study")

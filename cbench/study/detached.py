@@ -27,16 +27,18 @@ from quiet import QuietError, Reader, Refused, UsageError, save
 KEPT = ("PATH", "HOME", "LANG", "LC_ALL", "PYTHONPATH", "XDG_CACHE_HOME", "TMPDIR")
 START_S, PAUSE_S = 20.0, 0.05
 STOP_S = 120.0
-"""The longest wait for a stopped job: restoring a profile takes seconds, and the runner kills a command that ignores
-SIGTERM.
+"""The longest wait for a stopped job, in seconds: restoring a profile takes seconds, and the runner kills a command
+that ignores SIGTERM.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class DetachedJob:
-    """The content of STORE.job. `code`: the exit code of the command, None until it has ended.
+    """The content of STORE.job. `folder`: the command's working directory; `code`: its exit code, None until it has
+    ended.
 
-    `pid`, `started` (clock ticks after boot) and `boot_id` identify the supervisor; `unit`: "" without systemd.
+    `pid` (0 until the supervisor runs), `started` (clock ticks after boot) and `boot_id` identify the supervisor;
+    `unit`: "" without systemd.
     """
 
     arguments: tuple[str, ...]
@@ -82,8 +84,8 @@ def read(store: Path) -> DetachedJob | None:
 
 
 def start(store: Path, arguments: Sequence[str]) -> DetachedJob:
-    """Start `cbench ARGUMENTS` detached; returns when its supervisor runs. Raises Refused if a job is already
-    running.
+    """Start `cbench ARGUMENTS` detached; returns when its supervisor runs. Raises Refused if a process is already
+    measuring into the store, UsageError if the store's directory does not exist, QuietError if the job does not start.
     """
     if not store.parent.is_dir():
         raise UsageError(f"-o {store}: the directory {store.parent} does not exist")

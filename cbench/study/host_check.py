@@ -26,8 +26,8 @@ def inside(study: Study, arguments: list[str], kind: str = "order") -> None:
 
 
 def inside_profile(profile: str, cpus: str, arguments: list[str]) -> None:
-    """Like inside(), for the command line `cbench ARGUMENTS`. `profile`: "" requires no profile; `cpus`: "" for the
-    profile's CPUs.
+    """Like inside(), for the command line `cbench ARGUMENTS`. `profile`: "" requires no profile; `cpus`: the CPUs to
+    isolate, "" for those that the profile selects.
     """
     if not profile:
         return
@@ -69,7 +69,9 @@ def glance() -> StoredFacts:
 
 
 def look(tell: Callable[[str], None]) -> StoredFacts:
-    """The facts stored with a run: boot, load, CPUs and, if a profile is applied, the result of `quiet verify`."""
+    """The facts stored with a run: boot ID, load, CPUs, the size of the environment in bytes and, if a profile is
+    applied, the result of `quiet verify`.
+    """
     size = sum(len(os.fsencode(name)) + len(os.fsencode(value)) + 2 for name, value in os.environ.items())
     facts = glance() | {"cpus": format_cpus(frozenset(os.sched_getaffinity(0))), "environment_bytes": size}
     if (verdict := noise.verified()) is not None:

@@ -250,7 +250,8 @@ def go_on(
     again: str | None = None,
     new: bool = False,
 ) -> StudyStatus:
-    """Run the remaining trials and return the progress. Raises QuietError if the study cannot continue.
+    """Run the remaining trials and return the progress. Raises QuietError if the study cannot continue, or if every
+    run was left out or every trial failed.
 
     `kind`: the cbench command that resumes the study; `again`: the whole command line that resumes it, if different;
     `new`: whether the caller removes the store if no run begins.

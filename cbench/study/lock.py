@@ -22,8 +22,9 @@ PATIENCE_S, PAUSE_S = 0.5, 0.05
 
 @contextmanager
 def alone(path: Path, create: bool = False, kind: str = "order") -> Iterator[None]:
-    """A context with the exclusive right to run the study in this file. Raises Refused if another process has it,
-    UsageError if the file cannot be opened.
+    """A context with the exclusive right to run the study in this file. `kind`: a key of CALLED, or the word for
+    another measurement in messages. Raises Refused if another process has the right, UsageError if the file cannot be
+    opened.
     """
     try:
         fd = os.open(path, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC | (os.O_CREAT if create else 0), 0o666)

@@ -20,8 +20,8 @@ CALLED = {"order": "study", "screen": "experiment"}
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """One number of a test. `source`: the instrument that reads it; `detail`: the regular expression, path or file that
-    this source requires.
+    """One number of a test. `source`: the instrument that reads it; `detail`: the text after the colon in `read`, such
+    as a regular expression or a path, "" if there is none.
     """
 
     name: str  # empty if it is the test's only metric
@@ -54,7 +54,7 @@ class Test:
 
 @dataclass(frozen=True, slots=True)
 class StudyCounter:
-    """The counter that all workloads of a study use."""
+    """The counter that all workloads of a study use. `why`: the reason for the choice."""
 
     name: str
     unit: str
@@ -64,7 +64,8 @@ class StudyCounter:
 @dataclass(frozen=True, slots=True)
 class Study:
     """A complete study. `folder`: the directory of its file, in which commands run. `suite`: the suite, if the study
-    has one; `tests` is empty until the suite's tests are listed.
+    has one; `tests` is empty until the suite's tests are listed. `failures`: whether a failed trial excludes only
+    itself ("trial") or its whole run ("run"). `profile`, `cpus`: "" if not given.
     """
 
     name: str

@@ -47,8 +47,8 @@ def seed_on(host: str, seed: int) -> int:
 def plan(design: str, tests: int, repetitions: int, seed: int) -> list[PlannedRun]:
     """All runs in chronological order: 2 x `repetitions` if the design has a fixed order, otherwise `repetitions`.
 
-    The same arguments give the same orders; more repetitions append runs. Raises ValueError for an unknown design or
-    incomplete squares.
+    The same arguments give the same orders; more repetitions append runs. Raises ValueError for an unknown design,
+    incomplete squares, or no tests or repetitions.
     """
     if tests < 1 or repetitions < 1:
         raise ValueError("at least one test and one repetition are needed")

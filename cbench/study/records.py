@@ -40,7 +40,7 @@ def number(facts: Mapping[str, FactValue], name: str) -> int:
 @dataclass(frozen=True, slots=True)
 class Header:
     """The identity of a study. `source`: the text of the study's file; `tests`: the names of the tests, in the order of
-    the baseline.
+    the baseline. `made_ns`, `ended_ns`: in ns since 1970; `ended_ns`: None until all runs have ended.
     """
 
     kind: str
@@ -76,7 +76,7 @@ class Header:
 
     @property
     def unit(self) -> str:
-        """The unit of that counter."""
+        """The unit of that counter, "" if there is none."""
         return str(part(self.host, "counter").get("unit", ""))
 
 
@@ -95,7 +95,9 @@ def host_names(paths: Sequence[Path], headers: Sequence[Header]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class StoredRun:
-    """A planned run and its progress. `done`: the number of trials that have ended."""
+    """A planned run and its progress. `done`: the number of trials that have ended; `failure`: the reason why the run
+    was left out, None if it was not. Times are in ns since 1970, None before the event.
+    """
 
     number: int
     kind: str
@@ -154,7 +156,9 @@ class TrialSamples:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """A trial that has ended. `values`: for each metric, the number and its text; empty if the trial failed."""
+    """A trial that has ended. `code`: the exit code, None if the command did not start or timed out, or if a workload
+    failed. `values`: for each metric, the number and its text; empty if the trial failed. Times are in ns since 1970.
+    """
 
     run: int
     position: int
@@ -171,8 +175,8 @@ class Ended:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """The number of trials that have ended, how many of these failed, the end of the last one, and the mean duration of
-    a trial.
+    """The number of trials that have ended, how many of these failed, the end of the last one in ns since 1970, and the
+    mean duration of a trial; the last two are None before the first trial has ended.
     """
 
     done: int

@@ -115,7 +115,7 @@ class Runner:
             return tag.position >= run.done and not run.over
 
         if ended := self._tags.end(cut_short):
-            self._tell(f"killed {ended:,} leftover {'process' if ended == 1 else 'processes'} of an interrupted trial")
+            self._tell(f"killed {ended:,} leftover {'process' if ended == 1 else 'processes'} of this study")
 
     def _one(self, run: StoredRun) -> None:
         if run.begun_ns is None:

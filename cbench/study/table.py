@@ -41,9 +41,9 @@ class StudyBar:
 
 
 def warn_without_numpy() -> None:
-    """Report on a terminal that the analysis of what is about to run needs numpy, if numpy is not installed."""
+    """If numpy is not installed, report on a terminal that analyzing the results will need it."""
     if sys.stderr.isatty() and find_spec("numpy") is None:
-        tell("its analysis will need numpy: pip install 'quiet-cbench[order]'")
+        tell("analyzing the results will need numpy: pip install 'quiet-cbench[order]'")
 
 
 def print_status(status: StudyStatus, kind: str = "order") -> None:

@@ -30,7 +30,10 @@ _KEY = re.compile(r"""^\s*((?:"[^"]*"|'[^']*'|[A-Za-z0-9_-]+)(?:\s*\.\s*(?:"[^"]
 
 
 class TomlTable:
-    """One table of the file. Reading a key marks the key as known; end() rejects unknown keys."""
+    """One table of the file. Reading a key marks the key as known; end() rejects unknown keys.
+
+    The methods that read a key raise UsageError for an invalid value, and for a missing key whose default is None.
+    """
 
     def __init__(self, file: str, lines: dict[Path, int], path: Path, values: Mapping[str, Any]) -> None:
         self._file, self._lines, self._path = file, lines, path
@@ -38,7 +41,7 @@ class TomlTable:
         self._known: list[str] = []
 
     def error(self, key: str, why: str) -> UsageError:
-        """The error to raise, such as "study.toml:7: test[0].unit: ...".
+        """The error to raise, such as "study.toml:7: test[1].unit: ..." for the first test.
 
         The line is that of the key or, if the key is missing, of its table.
         """
@@ -117,7 +120,7 @@ class TomlTable:
         ]
 
     def only_tables(self, *known: str) -> None:
-        """Raises UsageError for any key besides the tables `known`, such as a key above the first table header."""
+        """Raises UsageError for a key, other than `known`, whose value is not a table: it is above the first header."""
         for key, value in self._values.items():
             items = value if isinstance(value, list) and value else [value]
             if key not in known and not all(isinstance(item, dict) for item in items):

@@ -40,5 +40,7 @@ def parse(read: str) -> tuple[str, str]:
 
 
 def instruments(only: Sequence[str] = ()) -> tuple[HostInstrument, ...]:
-    """The instruments for commands that work on this host. `only`: the names to try, () for all."""
+    """Describe the judged instruments on this host, including those that it lacks. `only`: values of `read`, () for
+    all.
+    """
     return tuple(each.on_host(read) for each in INSTRUMENTS for read in each.judged if not only or read in only)

@@ -83,7 +83,7 @@ class ProcessTags:
                 self._kill(pid, which, limit)
             ended |= set(left)
             if time.monotonic() > limit:
-                raise QuietError(f"process {left[0]} of an interrupted trial cannot be killed; end it, then resume")
+                raise QuietError(f"process {left[0]} of this study cannot be killed; end it, then resume")
         return len(ended)
 
     def _is(self, pid: int, which: Callable[[ProcessTag], bool]) -> bool:

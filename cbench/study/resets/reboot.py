@@ -40,8 +40,8 @@ class RebootReset(Reset):
         raise ResetError(f"the host did not reboot within {self.timeout_s:g} s")
 
     def came_up(self, context: ResetContext) -> str:
-        """Wait until the boot is complete. Returns systemd's state, such as running or degraded (a unit has failed); ""
-        if it is unknown.
+        """Wait until the boot is complete, at most `timeout_s` seconds. Returns systemd's state, such as running,
+        degraded (a unit has failed) or, after a timeout, starting; "" if it is unknown.
         """
         if not SYSTEMD_RUNNING.is_dir():
             return ""

@@ -39,7 +39,8 @@ class Reset:
 
     To add one, write a class in a separate file and add it to registry.RESETS. `kind`: the name of the reset in a file;
     `keys`: the keys that only this reset has in the file; `example`: lines for the example file that explain these
-    keys. `command`: the user's command; `check`: a command that must succeed after the reset; `unit`: a systemd unit.
+    keys. `command`: the user's command; `check`: a command that must succeed after the reset; `unit`: a systemd unit;
+    each is "" if not given. `timeout_s`: the time limit of each command and wait of the reset.
     """
 
     kind: ClassVar[str]
@@ -73,8 +74,8 @@ class Reset:
         raise NotImplementedError
 
     def execute(self, command: str, context: ResetContext, run: int | None = None) -> Execution:
-        """Run a command of this reset. `run`: the run with whose reset the processes are tagged. Raises CommandError if
-        the command fails.
+        """Run a command of this reset. `run`: the run with whose reset the processes are tagged, None for no tag.
+        Raises CommandError if the command fails.
         """
         tag = {} if run is None else context.tags.of_step(RESET, run)
         return run_checked(command, context.folder, {**context.environment, **tag}, self.timeout_s)
