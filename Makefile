@@ -6,7 +6,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .PHONY: help setup lab-setup demo thesis test test-long check fuzz fuzz-journal bench benchmarks docs error-rates \
 	textbook-cases verdict-sentences dist deb lower-bounds kmod \
-	kernel lock clean
+	kernel effects lock clean
 
 # Python keeps compiled modules, because three processes load the same tests, and hundreds load the same commands.
 export PYTHONDONTWRITEBYTECODE :=

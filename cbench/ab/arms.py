@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from cbench.ab import revisions
-from cbench.ab.layouts import PROGRAM, build_program, draw, placeholder
+from cbench.ab.layouts import ARM, PROGRAM, build_program, draw, placeholder
 from cbench.ab.options import COPY, AbOptions, Arm
 from cbench.external.measure import Show
 from cbench.external.options import SHELL, ExternalCommand, program, split_command
@@ -80,7 +80,8 @@ def stage(options: AbOptions, folder: Path, tell: Callable[[str], None], number:
     every, written = list[ExternalCommand](), list[str]()
     announced = set[Path]()
     for at, arm in enumerate(options.arms):
-        place = folder / (f"revision-{arm.revision[:12]}" if arm.revision else f"arm{at:02}")
+        shared = arm.revision and ARM not in options.build  # arms of one revision share its build
+        place = folder / (f"revision-{arm.revision[:12]}" if shared else f"arm{at:02}")
         target = place / "program"
         build = layout.command(options.build, target, arm.name)
         where = Path(options.folder)

@@ -40,7 +40,7 @@ def start(options: AbOptions, output: Path | None, show: Show, tell: Tell) -> Ab
     """Run a new comparison. With `output`, complete blocks are kept in this file even if the comparison fails. Raises
     QuietError if an arm cannot be measured.
     """
-    inside_profile(options.profile, "", sys.argv[1:])
+    inside_profile(options.profile, ",".join(options.cpus), sys.argv[1:])
     comparison = f"{time.time_ns():x}-{os.getpid():x}"
     return _measured(StoredBlocks.none(comparison, options), output, show, tell, resumed=False)
 
@@ -53,7 +53,7 @@ def resume(path: Path, show: Show, tell: Tell) -> AbResult:
     if before.end:
         with reading(path):
             return _again(before)
-    inside_profile(before.options.profile, "", sys.argv[1:])
+    inside_profile(before.options.profile, ",".join(before.options.cpus), sys.argv[1:])
     return _measured(before, path, show, tell, resumed=True)
 
 

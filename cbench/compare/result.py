@@ -33,8 +33,7 @@ class CompareResult:
     `skipped`, `other_units`: tests that are not compared, with the reason. `tests`: the outcome of each test,
     regressions first; with several NEW, the name of a test ends with the file of its NEW. `hosts_differ`: differences
     between the hosts that the files report. `failed`: tests that failed in some processes, with the error. `a`, `b`:
-    OLD and the first NEW; `only_in_a`, `only_in_b`: equal to `only_in_old`, `only_in_new`; `margin`: the threshold as a
-    share.
+    OLD and the first NEW; `margin`: the threshold as a share.
     """
 
     a: str
@@ -57,8 +56,6 @@ class CompareResult:
     comparisons: tuple[ComparedTest, ...]
     skipped: tuple[str, ...]
     other_units: tuple[str, ...]
-    only_in_a: tuple[str, ...]
-    only_in_b: tuple[str, ...]
     summary: family.ComparedFamily
 
     @property
@@ -205,8 +202,6 @@ def compare(
         comparisons=tuple(_noted(compared_test(x, y, one, options, file.new), file.note) for file, x, y, one in done),
         skipped=tuple(skipped),
         other_units=tuple(file.named(unlike(x, y)) for file, x, y in every if not (force or x.like(y))),
-        only_in_a=only_in_old,
-        only_in_b=only_in_new,
         summary=family.summary([one for _, _, _, one in done], options.alpha),
     )
 

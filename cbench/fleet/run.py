@@ -24,7 +24,7 @@ from cbench.report.text import counted
 from cbench.results import JsonValue
 from quiet import QuietError, UsageError, __version__
 
-FIRST_POLL_S, MOST_POLL_S = 2.0, 60.0
+FIRST_POLL_S = 2.0
 FETCH_S = 300.0
 """The minimum time between two fetches of a growing store, in seconds; a finished store is fetched at once."""
 MOST_ATTEMPTS = 5
@@ -51,7 +51,7 @@ class Fleet:
 
     def run(self, poll_s: float, patience_s: float) -> FleetState:
         """Start the remaining nodes, wait, fetch, restore, and release. `poll_s`: the maximum time between checks in
-        seconds, at most MOST_POLL_S; `patience_s`: seconds to wait for nodes that do not answer. Raises QuietError if
+        seconds; `patience_s`: seconds to wait for nodes that do not answer. Raises QuietError if
         Ansible or the allocation fails.
         """
         try:
@@ -68,7 +68,7 @@ class Fleet:
                     announced = True
                 if not self._over(patience_s):
                     time.sleep(min(wait, poll_s))
-                    wait = min(wait * 1.5, MOST_POLL_S)
+                    wait *= 1.5
         except KeyboardInterrupt:
             again = (
                 f"resume with: cbench fleet resume -o {self._folder}; stop with: cbench fleet release -o {self._folder}"
@@ -352,7 +352,8 @@ def _answered(node: NodeState, found: ansible.Answer) -> NodeState:
             seen = replace(seen, attempts=0)
     except (ValueError, LookupError, TypeError):
         if node.state == UNREACHABLE and node.trials is None and not node.trials_done:  # its study never began
-            return replace(node, state=state.NEW, message="", seen_ns=time.time_ns())
+            again = FAILED if _given_up(node) else state.NEW
+            return replace(node, state=again, message="", seen_ns=time.time_ns())
         lost = node.state not in (state.NEW, FAILED)  # the node answers but does not know the study
         seen = replace(node, state=STOPPED if lost else node.state, message=answer.strip()[-200:])
     if seen.state == STOPPED and _given_up(seen):

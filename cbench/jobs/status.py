@@ -52,8 +52,8 @@ def status(data: str) -> JobStatus:
     code = None if job is None else job.code
     if found.kind == "run" and code in (0, 1):
         return replace(found, state=FINISHED)
-    failed = code is not None and code < 128 and found.kind != "ab"
-    return replace(found, state=FAILED if failed or code == 2 else STOPPED, message=detached.last_message(path))
+    failed = code is not None and code < 128 and (found.kind != "ab" or code > 1)
+    return replace(found, state=FAILED if failed else STOPPED, message=detached.last_message(path))
 
 
 def _progress(path: Path, kind: str, running: bool) -> JobStatus | None:

@@ -73,6 +73,11 @@ def install(data: Path, environment: Mapping[str, str], units: Path = UNITS, kin
     return file.name
 
 
+def installed(data: Path, units: Path = UNITS) -> bool:
+    """Whether the study resumes after each boot."""
+    return (units / name(data)).exists()
+
+
 def remove(data: Path, units: Path = UNITS) -> None:
     """Stop resuming the study automatically. Idempotent."""
     file = units / name(data)

@@ -135,7 +135,7 @@ def stop(store: Path) -> None:
     if job is not None and job.alive:
         with suppress(ProcessLookupError):
             os.kill(job.pid, signal.SIGTERM)
-    elif _by_systemd():  # resumed by systemd after a reboot
+    elif _by_systemd() and auto_resume.installed(store):  # resumed by systemd after a reboot
         subprocess.run(["systemctl", "stop", auto_resume.name(store)], capture_output=True, check=False)
     elif lock.held(store):
         raise Refused(f"{store}: is measured by a process that was not started with --detach: stop it in its terminal")

@@ -190,13 +190,13 @@ def _empty(store: StudyStore) -> bool:
 
 
 def _left_s(runs: list[StoredRun], left: int, mean_ns: float | None) -> float | None:
-    """Estimate the remaining seconds from the median time between the ends of successive runs, which includes resets
-    and is insensitive to long interruptions.
+    """Estimate the remaining seconds from the median time per trial between the ends of successive runs, which includes
+    resets and is insensitive to long interruptions.
     """
-    ends = sorted(run.ended_ns for run in runs if run.ended_ns is not None and run.failure is None)
-    steps = [later - earlier for earlier, later in pairwise(ends)]
-    if steps and runs:
-        return median(steps) / len(runs[0].order) * left / 1e9
+    ends = sorted((run.ended_ns, len(run.order)) for run in runs if run.ended_ns is not None and run.failure is None)
+    steps = [(later - earlier) / trials for (earlier, _), (later, trials) in pairwise(ends)]
+    if steps:
+        return median(steps) * left / 1e9
     return None if mean_ns is None else mean_ns * left / 1e9
 
 

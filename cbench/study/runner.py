@@ -86,6 +86,8 @@ class Runner:
         self._done = self._before = sum(len(each.order) if each.over else each.done for each in self._runs)
         self._begun = time.monotonic()
         self._end_strays()
+        if isinstance(self._study.reset, RebootReset):
+            self._study.reset.came_up(self._context)  # the setup may need what this boot has not started yet
         self._hooks.start()
         if not all(each.over for each in self._runs):
             try:
@@ -140,12 +142,14 @@ class Runner:
 
     def _whole(self, suite: Suite, run: StoredRun) -> None:
         """Execute a run that is one process. If it is interrupted, none of its trials is stored."""
+        if run.done:  # by a version that recorded the end of the run separately
+            self._store.end_run(run.number)
+            return
         self._progress(run, suite.harness)
         trials = self._process(suite, run.order, run.number, 0, "")
         self._store.add_run(run.number, trials)
         for ended in trials:
             self._count(ended)
-        self._store.end_run(run.number)
 
     def _count(self, ended: Ended) -> None:
         self._done += 1

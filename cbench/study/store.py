@@ -166,13 +166,15 @@ class StudyStore(Database):
         self._write(lambda c: _insert(c, trial))
 
     def add_run(self, run: int, trials: Sequence[Ended]) -> None:
-        """Store all trials of a run that was one process, and the order in which they ran, in one transaction."""
+        """Store all trials of a run that was one process, the order in which they ran, and the run's end, in one
+        transaction.
+        """
 
         def write(c: sqlite3.Connection) -> None:
             for trial in trials:
                 _insert(c, trial)
             order = compact([trial.test for trial in trials])
-            c.execute("UPDATE study_run SET tests = ? WHERE run = ?", (order, run))
+            c.execute("UPDATE study_run SET tests = ?, ended_ns = ? WHERE run = ?", (order, time.time_ns(), run))
 
         self._write(write)
 

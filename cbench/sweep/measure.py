@@ -62,12 +62,13 @@ def run(
     tell: Tell,
 ) -> list[SweepCell]:
     """Measure every cell in this order. A cell that fails is returned with the reason. Raises UsageError before
-    measuring for a size or number that the workload does not take, QuietError if the first cell fails.
+    measuring for a size or number that the workload does not take, QuietError if every cell fails.
     """
     settings = [registry.parameters(workload, {"size": size, "n": accesses}, False) for size, accesses in cells]
     tell(f"{_many(len(cells), 'cell')} of {_many(options.trials, 'trial')}")
     begun = time.monotonic()
     measured: list[SweepCell] = []
+    errors: list[QuietError] = []
     for number, (size, accesses) in enumerate(cells):
         cell = SweepCell(size, accesses)
         title = f"{cell.name}: {number + 1} of {len(cells)}"
@@ -84,10 +85,13 @@ def run(
             )
             measured.append(replace(cell, result=result))
         except QuietError as error:
-            if not measured:
-                raise
+            errors.append(error)
             measured.append(replace(cell, failed=str(error)))
-            tell(f"{cell.name}: {error}")
+    if len(errors) == len(cells):
+        raise errors[0]
+    for each in measured:
+        if each.failed:
+            tell(f"{each.name}: {each.failed}")
     return measured
 
 

@@ -34,7 +34,7 @@ class ProcessesReset(Reset):
             if not left:
                 return {"ended": ended}
             for each in left:
-                with contextlib.suppress(psutil.NoSuchProcess):
+                with contextlib.suppress(psutil.NoSuchProcess, psutil.AccessDenied):
                     each.kill()
             ended += len(psutil.wait_procs(left, timeout=5)[0])
         raise ResetError(f"process {left[0].pid} of an earlier run could not be killed; end it yourself")

@@ -52,7 +52,7 @@ def _of_results(where: str, done: Execution, results: str) -> list[str]:
 
 def _of_lines(names: str, done: Execution) -> list[str]:
     lines = done.output.decode(errors="replace").splitlines()
-    return [found[1] for line in lines if (found := re.fullmatch(names, line.strip()))]
+    return [found[1] for line in lines if (found := re.fullmatch(names, line.strip())) and found[1] is not None]
 
 
 def _checked(where: str, names: list[str], said: str) -> tuple[str, ...]:

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from cbench.ab.arms import stage
+from cbench.ab.options import AbOptions, Arm
 from cbench.ab.revisions import checked_out, commit_of, repository_of
 from quiet import UsageError
 
@@ -78,3 +80,16 @@ def test_a_failing_build_is_named_with_its_last_line(repository: Path, tmp_path:
 def test_a_folder_that_a_revision_does_not_have_is_named(repository: Path, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="has no directory none"):
         checked_out(str(repository), commit_of(str(repository), "HEAD"), "", "none", tmp_path / "t", os.environ)
+
+
+def test_arms_of_one_revision_share_its_build_unless_it_depends_on_the_arm(repository: Path, tmp_path: Path) -> None:
+    head = commit_of(str(repository), "HEAD")
+    arms = tuple(Arm(name, "{program}", head) for name in "ab")
+    for build, wanted in (("echo {arm} >{program}", ["a", "a", "b"]), ("echo x >{program}", ["x", "x", "x"])):
+        options = AbOptions(
+            arms=arms, folder=str(repository), repository=str(repository), build=f"{build}; chmod +x {{program}}"
+        )
+        place = tmp_path / wanted[-1]
+        place.mkdir()
+        staged = stage(options, place, print)
+        assert [Path(each.path).read_text().strip() for each in staged.commands] == wanted

@@ -43,7 +43,7 @@ def runs(folder: Path, factor: float) -> Path:
 @pytest.mark.parametrize("file", [file for file, *_ in FIXTURES if file != "hyperfine-1.15-exit-codes.json"])
 def test_a_file_of_every_format_compares_with_itself(file: str) -> None:
     result = compare(DATA / file, DATA / file)
-    assert result.only_in_a == result.only_in_b == result.other_units == ()
+    assert result.only_in_old == result.only_in_new == result.other_units == ()
     assert all(each.ratio == 1 for each in result.comparisons)
 
 

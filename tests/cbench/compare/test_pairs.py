@@ -19,7 +19,7 @@ def test_tests_are_matched_by_workload_and_parameters(tmp_path: Path) -> None:
     stored(b, noisy(1e6, 4, 9, seed=4), workload="memory")
     found = answer(a, b)
     assert [row["test"] for row in rows(a, b)] == ["hash n=1000", "hash n=2000"]
-    assert (found["only_in_a"], found["only_in_b"]) == (["sieve n=1000"], ["memory n=1000"])
+    assert (found["only_in_old"], found["only_in_new"]) == (["sieve n=1000"], ["memory n=1000"])
 
 
 def test_cpus_are_matched_where_both_have_several_and_else_compared(tmp_path: Path) -> None:

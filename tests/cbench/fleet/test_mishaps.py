@@ -12,7 +12,7 @@ import pytest
 
 from cbench.fleet import ansible, run, start, state
 from cbench.formats.registry import read
-from cbench.jobs.status import RUNNING
+from cbench.jobs.status import FAILED, RUNNING
 from quiet import UsageError
 from tests.cbench.fleet.nodes import BIN, Controller, fleet, hosts, inventory, once, study
 from tests.cbench.running import comes, error_line
@@ -176,6 +176,12 @@ def test_the_state_of_a_node_has_the_latest_reason_and_loses_it_when_it_no_longe
         ("x", "x"),
     ):
         assert run._reason(state.NodeState(message=before)) == after
+
+
+def test_a_node_whose_study_failed_to_start_too_often_has_failed_also_after_a_silence() -> None:
+    lost = state.NodeState(state=state.UNREACHABLE, attempts=run.MOST_ATTEMPTS)
+    back = run._answered(lost, ansible.Answer("bash: line 1: .../venv/bin/cbench: No such file or directory"))
+    assert back.state == FAILED  # with any other state, the fleet would wait for it forever
 
 
 def test_a_missing_sudo_is_not_taken_for_a_missing_python() -> None:

@@ -44,7 +44,6 @@ def stored(
                 values = {"": (value, repr(value))}
                 trials.append(Ended(number, position, test, 0, 1, None, 0, b"", b"", values, {"results": results}))
             store.add_run(number, trials)
-            store.end_run(number)
         store.finish()
     return path
 

@@ -104,6 +104,18 @@ def test_a_job_that_is_refused_has_the_host_restored_or_says_that_it_is_not(
     assert calls(root)[-1] == "restore"
 
 
+def test_one_setting_that_is_refused_refuses_no_job(root: Path) -> None:
+    (root / "apply.code").write_text("1")
+    assert job(root, "start").returncode == 0
+    assert calls(root)[-1] == "verify"
+
+
+def test_a_missing_process_is_wrong_usage(root: Path) -> None:
+    done = job(root, "during")
+    assert done.returncode == 2
+    assert "PID is missing; usage: quiet-job during PID" in done.stderr
+
+
 def test_an_incomplete_restore_at_the_end_of_a_job_is_its_exit_code_and_is_tried_again(root: Path) -> None:
     assert job(root, "start").returncode == 0
     (root / "restore.code").write_text("4")

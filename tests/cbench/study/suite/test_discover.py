@@ -29,6 +29,11 @@ def test_an_expression_finds_the_names_among_other_lines(tmp_path: Path) -> None
     assert listed(tmp_path, names="'(.+): benchmark'") == ("a", "b c")
 
 
+def test_lines_without_the_name_of_an_optional_group_name_no_test(tmp_path: Path) -> None:
+    written(tmp_path, ("a: benchmark", "2 tests"))
+    assert listed(tmp_path, names="'(.+): benchmark|.+'") == ("a",)
+
+
 def test_names_come_from_results_where_the_command_writes_them(tmp_path: Path) -> None:
     written(tmp_path)
     assert listed(tmp_path, discover='["{program}", "run", "{results}", "x y", "z"]') == ("x y", "z")
