@@ -8,21 +8,21 @@ from itertools import pairwise
 from pathlib import Path
 from statistics import median
 
-from cbench.console import tell
+from cbench.console import StoppedError, tell
 from cbench.screen.config import file, treatments
 from cbench.screen.config.model import BUILT, SCREEN, Level, Screen, Treatment
 from cbench.screen.config.plan import Planned, ScreenPlan
 from cbench.screen.config.treatments import runs
 from cbench.screen.data.load_store import plan_of
 from cbench.screen.execute import pending_restores, quiet_levels
-from cbench.screen.execute.builds import Builds, NotBuilt
+from cbench.screen.execute.builds import Builds
 from cbench.screen.execute.host_levels import HostLevels
 from cbench.screen.execute.levels import Levels
 from cbench.store.database import reading
 from cbench.study import detached, lock, orders
 from cbench.study.detached import DetachedJob
 from cbench.study.host_check import counter_of, described, inside
-from cbench.study.lifecycle import Show, check, go_on, say_if_changed
+from cbench.study.lifecycle import Show, check, go_on, new_store, say_if_changed
 from cbench.study.lifecycle import status as study_status
 from cbench.study.model import Study, StudyCounter
 from cbench.study.orders import ALL_RANDOM
@@ -64,12 +64,12 @@ def _noise(data: Path) -> tuple[dict[str, float], list[str]]:
         series = read_store.read(data).series
     except (ImportError, QuietError):
         return {}, []
-    spreads, words = {}, []
+    spreads, words = dict[str, float](), list[str]()
     for each in series:
         values = [each.of(number) for number in np.unique(each.treatment).tolist()]
         known = [float(mine.std(ddof=1)) for mine in values if mine.size > 1]
         if known:
-            spreads[each.response] = median(known)
+            spreads[each.response] = max(median(known), spreads.get(each.response, 0.0))  # of the noisiest workload
         if (clock := coarse(values)) is not None:
             words.append(coarse_words(each.name, clock, each.unit))
     return spreads, words
@@ -129,13 +129,8 @@ class StartScreen:
         source = self._path.read_bytes().decode()
         header = Header(SCREEN, screen.name, screen.seed, source, screen.folder, names, known)
         every = runs(self._drawn, planned.treatments)
-        with lock.alone(target, create=True, kind=SCREEN):
-            try:
-                with StudyStore.create(target, header, every) as store:
-                    return _go_on(screen, store, counter, show, rebuild=True)
-            except NotBuilt:  # no trial was measured, so the next attempt starts over
-                target.unlink()
-                raise
+        with lock.alone(target, create=True, kind=SCREEN), new_store(target, header, every) as store:
+            return _go_on(screen, store, counter, show, new=True)
 
 
 def detach(path: str, output: str | None) -> DetachedJob:
@@ -174,7 +169,7 @@ class ResumeScreen:
                 check(study, file_of(path), SCREEN)
             say_if_changed(header)
             counter = counter_of(study, header.counter or screen.counter)
-            return _go_on(screen, store, counter, show, rebuild=False)
+            return _go_on(screen, store, counter, show, new=False)
 
 
 def status(data: str) -> StudyStatus:
@@ -195,9 +190,7 @@ def _set_now(data: Path) -> list[str]:
         return [str(error)]
 
 
-def _go_on(
-    screen: Screen, store: StudyStore, counter: StudyCounter | None, show: Show, *, rebuild: bool
-) -> StudyStatus:
+def _go_on(screen: Screen, store: StudyStore, counter: StudyCounter | None, show: Show, *, new: bool) -> StudyStatus:
     plan = plan_of(store.header(), str(store.path))
     every = store.runs()
     identity = store.identity()
@@ -206,11 +199,14 @@ def _go_on(
     builds = Builds(screen, plan[0], store.path, {**environment, **tags.of_step(process_tags.SETUP)})
     if not all(run.over for run in every):
         tags.end(lambda tag: tag.step == process_tags.SETUP and tag.run is None)  # an unfinished build
-        builds.make(rebuild, tell)
+        try:
+            builds.make(new, tell)
+        except KeyboardInterrupt:
+            raise StoppedError(f"interrupted during a build; resume with: cbench screen resume {store.path}") from None
     of_level = {**environment, **tags.of_step(LEVEL)}
     host = HostLevels(screen, store.path, identity, of_level)
     levels = Levels(screen, plan, every, host, builds, of_level, tell)
-    return go_on(study_of(screen, plan[0], builds), store, counter, show, levels, SCREEN)
+    return go_on(study_of(screen, plan[0], builds), store, counter, show, levels, SCREEN, new=new)
 
 
 def _preflight(screen: Screen, label: str) -> None:

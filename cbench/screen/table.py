@@ -44,6 +44,8 @@ def analysis(result: ScreenResult) -> None:
         console.print(_treatments(row, result.confidence))
         if len(row.treatments) > MOST_TREATMENTS:
             console.print(f"{MOST_TREATMENTS} of {len(row.treatments):,} treatments are shown; --json has all of them")
+        if len(row.every_effect) > MOST_EFFECTS:
+            console.print(f"{MOST_EFFECTS} of {len(row.every_effect):,} effects are shown; --json has all of them")
     if len(result.design.sets) > 1:
         console.print()
         console.print(_sets(result))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
 from statistics import median
@@ -81,19 +82,25 @@ class StartStudy:
         counter = counter_of(study, study.counter)
         known = described(counter) | {"file": str(self._path.absolute()), "hostname": self._host}
         header = Header(ORDER, study.name, study.seed, source, study.folder, names, known)
-        empty = False
-        with lock.alone(target, create=True):
+        with lock.alone(target, create=True), new_store(target, header, plan) as store:
+            return go_on(study, store, counter, show, again=again, new=True)
+
+
+@contextmanager
+def new_store(path: Path, header: Header, plan: Sequence[orders.PlannedRun]) -> Iterator[StudyStore]:
+    """A new store, which is removed if an error other than StoppedError ends the block before a run has begun."""
+    empty = False
+    try:
+        with StudyStore.create(path, header, plan) as store:
             try:
-                with StudyStore.create(target, header, plan) as store:
-                    try:
-                        return go_on(study, store, counter, show, again=again, new=True)
-                    except QuietError as error:
-                        empty = not isinstance(error, StoppedError) and _empty(store)
-                        raise
-            finally:
-                if empty:
-                    for suffix in ("", "-wal", "-shm"):
-                        Path(f"{target}{suffix}").unlink(missing_ok=True)
+                yield store
+            except QuietError as error:
+                empty = not isinstance(error, StoppedError) and _empty(store)
+                raise
+    finally:
+        if empty:
+            for suffix in ("", "-wal", "-shm"):
+                Path(f"{path}{suffix}").unlink(missing_ok=True)
 
 
 def detach(file: str, output: str | None) -> DetachedJob:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,8 +58,10 @@ def _keep(data: Data, option: str, texts: Sequence[str]) -> NDArray[np.bool_]:
     hit = np.zeros(len(data.treatments), dtype=bool)
     levels = np.array(data.treatments, dtype=np.intp).reshape(len(data.treatments), len(data.factors))
     for text in texts:
+        if not text.strip():
+            raise UsageError(f"{option}: the condition is empty; write FACTOR=LEVEL")
         mine = np.ones(len(data.treatments), dtype=bool)
-        for word in text.replace(",", " ").split():
+        for word in _conditions(text, factors):
             name, _, wanted = word.partition("=")
             if name not in factors:
                 raise UsageError(f"{option} {text}: no factor {name}; the factors are {', '.join(factors)}")
@@ -72,6 +74,20 @@ def _keep(data: Data, option: str, texts: Sequence[str]) -> NDArray[np.bool_]:
             mine &= np.isin(levels[:, number], [names.index(each) for each in meant])
         hit |= mine
     return hit if option == "--only" else ~hit
+
+
+def _conditions(text: str, factors: Mapping[str, tuple[int, Sequence[str]]]) -> list[str]:
+    """The conditions of a text such as "fp=0 prf=1|2" or "fp=0, prf=1,2"."""
+    name, _, level = text.partition("=")
+    if name in factors and level in factors[name][1]:  # a level may contain spaces and commas
+        return [text]
+    found: list[str] = []
+    for word in text.replace(",", " ").split():
+        if "=" in word or not found:
+            found.append(word)
+        else:
+            found[-1] += f"|{word}"
+    return found
 
 
 def judged(data: Data, keep: NDArray[np.bool_]) -> Assessment | None:

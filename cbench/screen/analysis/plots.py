@@ -79,6 +79,8 @@ def boots(part: ResponseSlice) -> tuple[BootCheck, ...]:
     samples: dict[tuple[int, ...], dict[str, Values]] = {}
     for batch in np.unique(series.batch).tolist():
         rows = series.batch == batch
+        if np.isnan(level[rows]).all():  # every trial of the batch failed
+            continue
         treatment = data.treatments[series.treatment[rows][0]]
         values = aligned[rows] + float(np.nanmean(level[rows]))
         samples.setdefault(tuple(treatment[factor] for factor in part.hard), {})[data.batches[batch]] = values

@@ -162,10 +162,10 @@ def sampled(screen: Screen, treatment: Treatment, workload: ScreenWorkload) -> S
         assert wanted is not None
         return replace(wanted, call_graph=wanted.call_graph or NO_CALL_GRAPH)
     own = perf_record.parse(level)
+    if wanted is not None and wanted.call_graph and wanted.call_graph != own.call_graph:
+        raise UsageError(f"{treatment.name} is sampled in two ways: use either {own.call_graph} or {wanted.call_graph}")
     if wanted is None or "," in level:
         return own
-    if wanted.call_graph and wanted.call_graph != own.call_graph:
-        raise UsageError(f"{treatment.name} is sampled in two ways: use either {own.call_graph} or {wanted.call_graph}")
     return replace(wanted, call_graph=own.call_graph)
 
 

@@ -44,6 +44,8 @@ def read(paths: Sequence[Path]) -> Data:
     for path, part in zip(paths, parts, strict=True):
         if (part.factors, part.treatments) != (parts[0].factors, parts[0].treatments):
             raise UsageError(f"{path}: has different factors or treatments than {paths[0]}; give stores of one screen")
+    if not any(each.value.size for part in parts for each in part.series):
+        raise UsageError(f"{paths[0]}: contains no values; neither do the other stores")
     names = host_names(paths, headers)
     passports = {
         name: passport

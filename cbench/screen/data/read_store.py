@@ -143,7 +143,9 @@ def _about(stored: StoredScreen) -> list[tuple[str, str]]:
 def _controlled(screen: Screen, facts: Sequence[BatchFacts]) -> list[tuple[str, str]]:
     rows = []
     for each in screen.controlled:
-        seen = list(dict.fromkeys(fact.controlled.get(each.name, "") for fact in facts))
-        said = each.value or some([one for one in seen if one]) or "unknown"
-        rows.append((f"controlled: {each.name}", said + (" (changed between batches)" if len(seen) > 1 else "")))
+        seen = dict.fromkeys(fact.controlled.get(each.name, "") for fact in facts)
+        known = [one for one in seen if one]
+        note = " (unknown in some)" if 0 < len(known) < len(seen) else ""
+        note = " (changed between batches)" if len(known) > 1 else note
+        rows.append((f"controlled: {each.name}", (each.value or some(known) or "unknown") + note))
     return rows

@@ -186,6 +186,8 @@ def best_fraction(names: Sequence[str], runs: int) -> Fraction:
     k, m = len(names), runs.bit_length() - 1
     if runs < 2 or runs != 1 << m:
         raise ValueError(f"{runs} runs: the number of runs in a fraction must be a power of two, at least 2")
+    if runs > MOST:
+        raise ValueError(f"{runs} runs: at most {MOST} treatments are supported; set a smaller number of runs")
     if m > k:
         raise ValueError(f"{runs} runs are more than the {1 << k} treatments of {k} factors")
     if k > runs - 1 and k > m:

@@ -27,10 +27,6 @@ CHUNK = 1 << 20
 OURS = re.compile(r"\d{4,}(\.json|\.new)?")
 
 
-class NotBuilt(QuietError):
-    """Raised if a build command fails; the text names its level and the reason."""
-
-
 @dataclass(frozen=True, slots=True)
 class Artefacts:
     """The directory of a build, and the first 16 digits of the digest of its content ("" before make())."""
@@ -61,8 +57,8 @@ class Builds:
         self._digests: dict[tuple[str, ...], str] = {}
 
     def make(self, rebuild: bool, tell: Callable[[str], None]) -> None:
-        """Build the missing combinations, or all of them if `rebuild` is set. Raises NotBuilt if a build command fails,
-        and Refused if an earlier build has changed or other files are in the way.
+        """Build the missing combinations, or all of them if `rebuild` is set. Raises QuietError if a build command
+        fails, and Refused if an earlier build has changed or other files are in the way.
         """
         if rebuild and self._root.exists():
             self._remove()
@@ -125,7 +121,7 @@ class Builds:
             try:
                 run_checked(command, self._screen.folder, environment, self._screen.reset.timeout_s)
             except CommandError as error:
-                raise NotBuilt(f"{self._name(key)} cannot be built: {error}") from None
+                raise QuietError(f"{self._name(key)} cannot be built: {error}") from None
 
     def _known(self, note: Path, folder: Path, wanted: Mapping[str, JsonValue]) -> str:
         try:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import quiet
+from cbench.screen.config.checks import GOVERNOR
 from cbench.screen.config.model import Level
 from quiet import (
     CPU_FOLDER,
@@ -25,7 +26,6 @@ from quiet import (
 
 SOURCE = "cbench screen "
 WHAT = "settings that quiet had applied"
-GOVERNOR = "cpufreq.governor"
 
 
 class Applied(NamedTuple):

@@ -91,6 +91,7 @@ def test_leaving_out_a_treatment_without_its_partners_is_seen_in_the_effects(tmp
         ({"minus": ("fp=0 prf=2",)}, 10, [[5, 5], [4, 6], [4, 4, 2]], False),
         ({"minus": ("os=* fp=* prf=2",)}, 8, [[4, 4], [4, 4], [4, 4, 0]], True),
         ({"only": ("fp=0 prf=1", "fp=1 prf=2")}, 4, [[2, 2], [2, 2], [0, 2, 2]], True),
+        ({"only": ("fp=0, prf=1,2",)}, 4, [[2, 2], [4, 0], [0, 2, 2]], True),
     ],
 )
 def test_choices_of_treatments_report_their_balance(
@@ -102,6 +103,15 @@ def test_choices_of_treatments_report_their_balance(
     assert used["treatments"] == many
     assert [list(each.values()) for each in used["counts"].values()] == counts
     assert used["balanced"] is balanced
+
+
+def test_a_level_with_spaces_is_selected_as_written_and_an_empty_condition_is_refused(tmp_path: Path) -> None:
+    rows = [{**row, "a": ("-O2 -g", "-O3")[row["a"]]} for row in screens.planted(8)]
+    path = table(tmp_path / "flags.csv", rows)
+    made, _ = analysed(path, replace(QUICK, only=("a=-O2 -g",)), chosen=WALL_ONLY)
+    assert made["filter"]["name"] == "only a=-O2 -g"
+    with pytest.raises(UsageError, match="--only: the condition is empty"):
+        analysed(path, replace(QUICK, only=("",)), chosen=WALL_ONLY)
 
 
 def test_in_an_unbalanced_design_the_verdict_uses_unbiased_effects(tmp_path: Path) -> None:

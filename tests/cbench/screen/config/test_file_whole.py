@@ -122,6 +122,7 @@ def test_samples_that_are_not_the_same_thing_in_all_treatments_are_refused(text:
 
 def test_two_ways_to_sample_one_treatment_are_refused_before_anything_runs() -> None:
     assert "p=1 is sampled in two ways: use either dwarf or fp" in said(sampled("samples:fp", "fp", "dwarf"))
+    assert "p=1 is sampled in two ways" in said(sampled("samples:fp", "fp", "dwarf,hz=1000"))
     text = sampled("samples:", "fp", "dwarf", more="[[response]]\nname = 'm'\nread = 'samples:hz=500'\n")
     assert "p=0 is sampled in two ways, but runs under one `perf record`: use one event and rate" in said(text)
 

@@ -12,8 +12,10 @@ import pytest
 
 from cbench.screen.config import treatments
 from cbench.screen.config.file import parse
+from cbench.screen.config.plan import Planned
 from cbench.screen.data import hosts
 from cbench.study import orders
+from cbench.study.records import Header
 from cbench.study.store import StudyStore
 from quiet import UsageError
 from tests.cbench.screen.running import experiment, factor, screen, written
@@ -76,3 +78,18 @@ def test_a_duplicate_store_and_another_screen_are_refused(stores: list[Path], tm
     assert screen("run", "e.toml", folder=tmp_path).returncode == 0
     with pytest.raises(UsageError, match="has different factors or treatments"):
         hosts.read([stores[0], tmp_path / "e.db"])
+
+
+def test_stores_without_a_trial_are_refused(tmp_path: Path) -> None:
+    paths = []
+    for name in ("one", "two"):
+        path = tmp_path / f"{name}.db"
+        text = experiment(SIZE)
+        parsed = parse(text, "e.toml", "/")
+        drawn = treatments.treatments(parsed)
+        names = tuple(each.name for each in drawn)
+        header = Header("screen", "e", 1, text, "/", names, {"hostname": name, "screen": Planned(parsed).stored()})
+        StudyStore.create(path, header, treatments.runs(parsed, drawn)).close()
+        paths.append(path)
+    with pytest.raises(UsageError, match=r"one\.db: contains no values; neither do the other stores"):
+        hosts.read(paths)

@@ -173,3 +173,8 @@ def test_an_impossible_fraction_is_refused(k: int, runs: int, words: str) -> Non
 def test_too_many_choices_of_generators_are_refused_in_seconds() -> None:
     with pytest.raises(ValueError, match="too many to search; give generators"):
         best_fraction([f"x{number}" for number in range(17)], 32)
+
+
+def test_too_many_runs_are_refused_before_the_search() -> None:
+    with pytest.raises(ValueError, match=r"at most .* treatments are supported"):
+        best_fraction([f"f{number}" for number in range(60)], 1 << 59)

@@ -178,6 +178,15 @@ def test_a_failed_build_leaves_no_store_and_names_the_level(tmp_path: Path) -> N
     assert screen("run", "e.toml", folder=tmp_path).returncode == 0
 
 
+def test_an_experiment_whose_setup_fails_leaves_no_store(tmp_path: Path) -> None:
+    levels = {"0": "environment = { A = '0' }", "1": "environment = { A = '1' }"}
+    written(tmp_path, experiment(factor("a", levels), head="iterations = 1\nsetup = ['false']"))
+    done = screen("run", "e.toml", folder=tmp_path)
+    assert done.returncode == 2
+    assert "nothing was measured and e.db was removed; `cbench screen run` starts again" in done.stderr
+    assert not (tmp_path / "e.db").exists()
+
+
 def test_a_folder_with_other_files_is_not_treated_as_a_build(tmp_path: Path) -> None:
     (tmp_path / "e.db.builds").mkdir()
     (tmp_path / "e.db.builds" / "letter").touch()
