@@ -126,7 +126,7 @@ def _place(path: str) -> tuple[str, bool]:
 
     A symbolic link of this user is followed. Any other is replaced, because another user may have placed it.
     """
-    if path.startswith(("/dev/", "/proc/")) or (os.path.exists(path) and not os.path.isfile(path)):
+    if os.path.exists(path) and (not os.path.isfile(path) or path.startswith(("/dev/std", "/dev/fd/", "/proc/"))):
         return path, True
     if os.path.islink(path) and os.lstat(path).st_uid == os.geteuid():
         return os.path.realpath(path), False

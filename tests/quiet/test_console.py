@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -69,6 +70,15 @@ def test_what_is_saved_to_stdout_follows_what_was_printed_and_stdout_stays(tmp_p
         subprocess.run([sys.executable, "-c", code], stdout=out, check=True, cwd=CHECKOUT)
     assert (tmp_path / "out").read_text() == "one\ntwo\nthree\n"
     assert Path("/dev/stdout").is_symlink()
+
+
+@pytest.mark.skipif(not os.access("/dev/shm", os.W_OK), reason="no /dev/shm")
+def test_a_file_in_memory_is_a_file() -> None:
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
+        for text in ("one", "two"):
+            check_savable(f"{folder}/out.html", "--output")
+            save(f"{folder}/out.html", text, "--output")
+        assert Path(f"{folder}/out.html").read_text() == "two"
 
 
 def test_a_folder_that_cannot_be_written_is_reported_before_the_work(tmp_path: Path) -> None:

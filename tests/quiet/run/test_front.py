@@ -54,7 +54,10 @@ def play(
     listening.listen()
 
     def serve() -> None:
-        connection, _ = listening.accept()
+        try:
+            connection, _ = listening.accept()
+        except OSError:  # the front has ended without a connection
+            return
         with connection:
             answer(HelperChannel(connection, FROM_FRONT))
 
@@ -64,6 +67,7 @@ def play(
     with open(stderr or os.devnull, "w") as file:
         messages = file if stderr else subprocess.PIPE
         done = subprocess.run(command, stdout=subprocess.PIPE, stderr=messages, text=True, timeout=300, check=False)
+    listening.shutdown(socket.SHUT_RDWR)
     helper.join()
     listening.close()
     return done
