@@ -100,7 +100,8 @@ def restore(
         bool,
         typer.Option(
             "--keep",
-            help="Keep the values of settings that another program changed after the apply; accept a damaged journal.",
+            help="Keep settings that another program changed after the apply or that cannot be restored; accept a "
+            "damaged journal.",
         ),
     ] = False,
     root: Root = "/",

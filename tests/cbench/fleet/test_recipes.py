@@ -19,7 +19,14 @@ RECIPES = CHECKOUT / "contrib" / "fleet"
 
 DOUBLES = {
     "salloc": 'echo "$@" >>"$CALLS"; echo granted',
-    "squeue": "if [ -s \"$CALLS\" ]; then echo 'n[1-2]'; fi",  # no job before the allocation
+    # no job before the allocation; a job that waits has run when it has been looked at once
+    "squeue": """[ -s "$CALLS" ] || exit 0
+case "$*" in
+*states=RUNNING*) ;;
+*) [ -e "$CALLS.waits" ] || exit 0; rm "$CALLS.waits" ;;
+esac
+echo 'n[1-2]'""",
+    "sleep": 'echo "$@" >>"$CALLS"',
     "scontrol": "echo n1; echo n2",
     "scancel": 'echo "$@" >>"$CALLS"',
 }
@@ -35,6 +42,10 @@ def test_slurm_prints_its_nodes_as_an_inventory_and_cancels_by_the_fleets_name(t
     assert json.loads(done.stdout) == {"all": {"hosts": {"n1": {}, "n2": {}}}}
     again = subprocess.run([RECIPES / "slurm-allocate"], env=known, capture_output=True, text=True, check=True)
     assert (again.stdout, len(calls.read_text().splitlines())) == (done.stdout, 1)  # the job that it has already
+    (tmp_path / "calls.waits").touch()
+    waited = subprocess.run([RECIPES / "slurm-allocate"], env=known, capture_output=True, text=True, check=True)
+    assert (waited.stdout, calls.read_text().splitlines()[1:]) == (done.stdout, ["5"])
+    calls.write_text(calls.read_text().splitlines()[0] + "\n")
     subprocess.run([RECIPES / "slurm-release"], env=known, check=True)
     assert [("f00d" in line) for line in calls.read_text().splitlines()] == [True, True]
 
