@@ -97,7 +97,7 @@ def resume_command(
 def status_command(study: Known = None, *, output: Folder, inventory: Inventory = None, as_json: Json = False) -> None:
     """Report the progress of every node.
 
-    While another `cbench fleet` works in DIR, this reports the progress that it last recorded.
+    While another `cbench fleet` uses DIR, report the progress that it last recorded.
     """
     from cbench.fleet import state, table
 

@@ -58,7 +58,7 @@ class FleetConfig:
 
 
 def load(path: Path) -> FleetConfig:
-    """Read the configuration of a fleet. Raises UsageError, with file, line and key, if it is invalid."""
+    """Read the configuration of a fleet. Raises UsageError, with the line and key where known, if it is invalid."""
     text = study_config.text_of(path, "order", "study")
     study_config.whole_of(text, str(path))  # reports what is not TOML, with its line
     table = tomllib.loads(text).get("fleet", {})

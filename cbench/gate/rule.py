@@ -1,4 +1,4 @@
-"""Define when a test of a gate is a regression, by the error rates and the power of its sessions."""
+"""Define when a gate reports a regression: the threshold, and the error rate and power of each session."""
 
 from __future__ import annotations
 

@@ -51,8 +51,8 @@ class KnobEffect:
     """The effect of a knob: the response without the knob minus the profile's response, with a 95 % interval;
     `p_adjusted`: corrected for all knobs (Bonferroni).
 
-    The figures are None if the knob was not identified individually. `why`: for a knob that is kept only because
-    another knob needs it, a text with the name of that other knob.
+    `effect`, `interval` and `p_adjusted` are None if the knob was not identified individually. `why`: names the knob
+    that needs this one, if that is the only reason to keep it, otherwise "".
     """
 
     knob: str

@@ -30,9 +30,8 @@ class NoiseVerdict:
 
 
 def verified() -> NoiseVerdict | None:
-    """Run `quiet verify` for SHORT_S seconds from the housekeeping CPUs; None if no profile is applied. If it fails,
-    the verdict is unknown. Raises QuietError if the applied profile cannot be read or this process cannot return to its
-    CPUs.
+    """Run `quiet verify` for SHORT_S seconds, on the housekeeping CPUs if permitted; None if no profile is applied. The
+    verdict is unknown if `quiet verify` prints no result. Raises QuietError if the applied profile cannot be read.
     """
     applied = applied_state(Reader())
     if applied is None:

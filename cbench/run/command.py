@@ -37,7 +37,10 @@ def explain_command(
     *,
     as_json: Json = False,
 ) -> None:
-    """Explain a workload or a counter. Shows the parameters, their defaults, and the expected cost."""
+    """Explain a workload or a counter.
+
+    Shows a workload's parameters, their defaults and the expected cost, or a counter's unit, availability and method.
+    """
     from cbench.run import table
     from cbench.run.catalogue import explained
 

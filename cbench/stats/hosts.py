@@ -119,8 +119,8 @@ def _each_against(means: Sequence[HostMean]) -> list[float]:
 
 
 def levels_against_others(levels: Sequence[float]) -> list[tuple[float, float] | None]:
-    """For each host, the p-value of its level among the others' levels, and its difference from their geometric mean in
-    %; None if these cannot be computed.
+    """For each host, the p-value of its level against the others' levels, and the percentage by which it differs from
+    their geometric mean; None if these cannot be computed.
     """
     positive = all(level > 0 for level in levels if isfinite(level))
     logs = [log(level) if positive and isfinite(level) else None for level in levels]

@@ -52,8 +52,8 @@ def explained(path: Path, what_is_kept: str = "") -> Iterator[None]:
         raise QuietError(f"{path}: {reason(error)}{what_is_kept}") from None
 
 
-_DAMAGE = sqlite3.Error, OverflowError, RecursionError, ValueError
-"""The errors raised when SQLite, JSON or a check rejects the content of a store."""
+_DAMAGE = OverflowError, RecursionError, ValueError
+"""The errors raised when JSON or a check rejects the content of a store."""
 _UNEXPECTED = ArithmeticError, AttributeError, LookupError, TypeError
 """Further errors that code can raise, either because a damaged store has a missing row or a wrong type, or because of
 defects in the code itself.
@@ -69,14 +69,19 @@ def reading(path: str | os.PathLike[str]) -> Iterator[None]:
     """
     try:
         yield
+    except sqlite3.Error as error:
+        known = getattr(error, "sqlite_errorname", "").startswith(tuple(REASONS))
+        raise QuietError(f"{os.fspath(path)}: {'' if known else 'damaged: '}{reason(error)}") from None
     except _DAMAGE as error:
-        said = "" if isinstance(error, sqlite3.Error | ValueError) else f"{type(error).__name__}: "
+        said = "" if isinstance(error, ValueError) else f"{type(error).__name__}: "
         raise QuietError(f"{os.fspath(path)}: damaged: {said}{one_line(str(error))}") from None
     except _UNEXPECTED as error:
         if isinstance(error, AttributeError) and _is_ours(error.obj):
             raise
         what = f"{type(error).__name__}: {one_line(str(error))} at {raised_at(error)}"
-        raise QuietError(f"{os.fspath(path)}: damaged, or read by a defect of cbench: {what}") from error
+        raise QuietError(
+            f"{os.fspath(path)}: damaged, or cbench has a bug: {what}; report it if the file is intact"
+        ) from error
 
 
 def _is_ours(thing: object) -> bool:

@@ -123,7 +123,10 @@ class StoredSeries:
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """Chronological pairs of readings of two clocks; between two readings, both clocks are assumed to run evenly."""
+    """Readings of the tick counter and, at the same moments, of the time in ns since 1970, in chronological order.
+
+    Between two readings, both are assumed to advance at constant rates.
+    """
 
     ticks: Sequence[int]
     ns: Sequence[int]

@@ -111,8 +111,8 @@ def start(store: Path, arguments: Sequence[str]) -> DetachedJob:
 
 
 def start_again(store: Path) -> DetachedJob:
-    """Start this process's own command line, without --detach, as a detached job. Raises QuietError if it cannot be
-    started.
+    """Start this process's command line again, without --detach and --json, as a detached job. Raises QuietError if the
+    job cannot be started.
     """
     end = sys.argv.index("--") if "--" in sys.argv else len(sys.argv)
     own = [word for word in sys.argv[1:end] if word not in ("--detach", "--json")]

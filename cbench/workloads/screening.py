@@ -92,7 +92,9 @@ def aliquot(start: int) -> Iterator[int]:
 
 
 def aliquot_expected(params: Params) -> int:
-    """The expected hash of the first n terms: their sum, with the k-th term from the end multiplied by 31^k."""
+    """The expected hash of the first n terms (fewer if the sequence ends): the sum modulo 2^64 of each term times 31^k,
+    where k is the number of terms after it.
+    """
     result = 0
     for _, term in zip(range(params["n"]), aliquot(params["start"]), strict=False):
         result = (31 * result + term) % 2**64

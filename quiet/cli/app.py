@@ -1,4 +1,4 @@
-"""Define the Typer commands and options of `quiet`. The other modules of this package run the commands."""
+"""Define the Typer application of `quiet`. app_measure and app_reboot add commands; other modules run the commands."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def plan(
 ) -> None:
     """Show what `quiet apply` would change. Writes nothing; needs no root.
 
-    --all lists every change with its current and wanted value and its reason.
+    --all lists the changes by knob, with current and wanted values and the reason; --json lists every target.
     """
     raise typer.Exit(settings.plan(profile, cpus, root, as_json, every))
 
@@ -148,8 +148,8 @@ def watch_command(
 ) -> None:
     """Report drift and interruptions as they happen.
 
-    Ends at SIGINT or SIGTERM, or when the profile is restored. Runs on the housekeeping CPUs and sleeps until an event.
-    Exits with 1 when drift was not repaired.
+    Ends at SIGINT, SIGTERM or SIGHUP, after --duration, or when the profile is restored. Runs on the housekeeping CPUs
+    and sleeps until an event. Exits with 1 when drift was not repaired.
     """
     request = watch.WatchRequest(repair, rescan, interval, duration, cpus, store, textfile, root, as_json)
     raise typer.Exit(watch.chosen(request, history, since, cpu, unit))

@@ -113,7 +113,9 @@ def run_command(
     no_wait: _NoWait = False,
     linger: Annotated[
         str | None,
-        typer.Option("--linger", metavar="S", help="Keep the profile applied for S seconds for the next run."),
+        typer.Option(
+            "--linger", metavar="S", help="Keep the profile applied for S seconds (at most 3600) for the next run."
+        ),
     ] = None,
     as_user: Annotated[
         str | None,
@@ -148,10 +150,10 @@ def run_command(
         str | None, typer.Option("--max-interrupts", metavar="N", help="Exit with 1 after more than N interruptions.")
     ] = None,
 ) -> None:
-    """Run a command on quiet, isolated CPUs, then restore. Starts its root helper with sudo.
+    """Run a command on quiet, isolated CPUs, then restore. Starts its root helper with sudo, doas or pkexec.
 
-    The command runs as you. Only one run is active at a time; later runs queue. Exits with the command's exit code, 3
-    when refused, 4 when the restore is incomplete.
+    The command runs as you. Only one run is active at a time, except with --share; later runs queue. Exits with the
+    command's exit code, 3 when refused, 4 when the restore is incomplete.
     """
     options = RunRequest(profile, cpus, share, run.wait_limit(wait, no_wait), run.seconds(linger, "--linger") or 0.0)
     options = options._replace(threads=threads, mems=mems)
@@ -188,8 +190,8 @@ def why_command(
 ) -> None:
     """Run a command and report its interruptions, with causes. Changes nothing; needs no root.
 
-    Also predicts how much of the lost time `quiet run` would save. Root adds each cause's name and length. The report
-    is on stderr.
+    Also predicts how much of the lost time `quiet run` would save. Root adds each cause's name and length. By
+    default, the report is on stderr.
     """
     raise typer.Exit(why.why(command, profile, report, no_trace, as_json))
 

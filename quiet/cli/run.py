@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 def run(options: RunRequest, own: FrontOptions, command: Sequence[str]) -> int:
     """Apply, run a command on the isolated CPUs, restore.
 
-    Returns the command's exit code, or 4 if the restore failed.
+    Returns the command's exit code, 4 if the restore is incomplete, or 1 if the command succeeded but exceeded a limit.
+    Raises QuietError.
     """
     from quiet.run import front
 
@@ -87,7 +88,7 @@ def helper() -> int:
 
 
 def seconds(text: str | None, option: str) -> float | None:
-    """The value of a time option in seconds. Raises UsageError."""
+    """The value of a time option in seconds; None if not given. Raises UsageError."""
     if text is None:
         return None
     plain = text.removesuffix("s").strip()

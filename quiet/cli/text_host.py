@@ -92,7 +92,7 @@ def _options(checked: KernelReport) -> str:
 
 
 def kernel(checked: KernelReport) -> None:
-    """Print the options that the kernel has, by fragment, then the missing options with their cost."""
+    """Print how many options of each fragment the kernel has, then the missing options with their costs."""
     seen = checked.source or "no configuration found: derived from the files that the options create"
     out(f"kernel **{checked.kernel}**, {seen}" if checked.kernel else f"kernel of {seen}")
     fragments = dict.fromkeys(option.fragment for option in checked.options)

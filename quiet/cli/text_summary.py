@@ -62,7 +62,7 @@ def _gains_on(isolated: CpuSet) -> str:
 
 
 def _gained(changes: Iterable[Change], title: str, most: int) -> None:
-    """Print a line for each gain, with the number of changes and the largest measured effect."""
+    """Print the title and at most `most` lines: each gain with its number of changes and first measured effect."""
     number: dict[str, int] = {}
     for each in changes:
         number[each.knob] = number.get(each.knob, 0) + 1
@@ -120,7 +120,7 @@ def _lines(phrases: Sequence[str], most: int) -> list[str]:
 
 
 def _failed(failures: Sequence[Skipped]) -> None:
-    """Print the failures: the first few in full, the others as a count."""
+    """Print the number of failures, and the first few."""
     if not failures:
         return
     out(f"**could not be applied** ({len(failures)}):")

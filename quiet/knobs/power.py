@@ -39,7 +39,9 @@ def _every_bias(context: RuleContext) -> Iterable[str]:
 
 
 def _uncore_folders(context: RuleContext) -> list[str]:
-    """One uncore directory per package and die, or the directories of its parts ("uncore") if the whole has none."""
+    """The uncore directories to set: `package_*` (one per package and die) if there are any, otherwise `uncore*` (one
+    per part of a die). Unless the choice is "all", only those of the isolated CPUs' packages or of unknown packages.
+    """
     names = context.facts.reader.names(_UNCORE)
     whole = [name for name in names if name.startswith("package_")] or [n for n in names if n.startswith("uncore")]
     if context.choice == "all":

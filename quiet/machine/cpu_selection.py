@@ -15,7 +15,10 @@ _NOT_OFF = (None, "off", "forceoff", "notsupported", "notimplemented")
 
 
 class CpuPartition(NamedTuple):
-    """Disjoint sets: `isolated` for the measured work, `offline` (the other threads of its cores), and the rest."""
+    """Disjoint sets: `isolated` for the measured work, `offline` (SMT siblings that go offline), and `housekeeping`.
+
+    `why`: the reason for the choice, as text.
+    """
 
     isolated: CpuSet
     housekeeping: CpuSet
@@ -32,7 +35,8 @@ def choose(facts: Facts, requested: str, smt: str, max_cores: int, source: str, 
     """Select the CPUs.
 
     `requested`: "auto" or a CPU list; `smt`: the choice of the knob `smt`; `source`: the option or key that contains
-    the request; `rest`: the housekeeping CPUs, "auto" for all others. Raises UsageError for a bad request and Refused
+    the request; `max_cores`: the most cores that "auto" selects, unless CPUs were isolated at boot; `rest`: the
+    housekeeping CPUs, "auto" for all others. Raises UsageError for a bad request and Refused
     if no CPU can be isolated.
     """
     reserved = frozenset() if rest == "auto" else _checked(facts, rest, "cpus.housekeeping")
@@ -55,7 +59,7 @@ def choose(facts: Facts, requested: str, smt: str, max_cores: int, source: str, 
             f"{cpulist.format(facts.online)}; give fewer CPUs with --cpus"
         )
     if offline:
-        why += f"; their sibling threads {cpulist.format(offline)} go offline"
+        why += f"; sibling threads {cpulist.format(offline)} go offline"
     return CpuPartition(isolated, housekeeping, offline, why)
 
 
@@ -81,7 +85,9 @@ def _checked(facts: Facts, requested: str, source: str) -> CpuSet:
 
 
 def _leaving(facts: Facts) -> CpuSet:
-    """The CPUs that go offline with SMT: smt/control always keeps each core's first thread."""
+    """The CPUs that go offline when SMT is disabled: all but the first thread of each core. Empty if SMT is already off
+    or cannot be disabled.
+    """
     return frozenset() if facts.reader.text(f"{CPU}/smt/control") in _NOT_OFF else facts.secondary
 
 

@@ -62,7 +62,7 @@ def migrations(reader: Reader, tid: int) -> int | None:
 
 
 def run_times(reader: Reader) -> dict[int, RunTimes]:
-    """The times of every thread on the host that this process may read, for `ran`."""
+    """The run times of every thread on the host whose times this process may read; ran() takes them as `before`."""
     return {tid: times for _, tid, times in _threads(reader)}
 
 

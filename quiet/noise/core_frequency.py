@@ -111,8 +111,8 @@ def _carry_time() -> int:
 
 
 def core_frequency(cpu: int, seconds: float) -> CoreFrequency:
-    """Keep `cpu` busy with chains for `seconds`, in a child process that is pinned to it, and return its core's
-    frequency.
+    """Keep `cpu` busy with chains of additions for `seconds`, in a child process that is pinned to it, and return its
+    core's frequency.
 
     Raises UsageError for an offline CPU, Refused if this process may not use it, and QuietError if the child is killed.
     """
@@ -134,7 +134,7 @@ def core_frequency(cpu: int, seconds: float) -> CoreFrequency:
         answer = receiver.recv()
     except EOFError:
         raise QuietError(
-            f"CPU {cpu}: the process that measured its frequency was killed; run the command again"
+            f"CPU {cpu}: the process that measures its frequency ended (killed?) without a result; run this again"
         ) from None
     finally:
         receiver.close()

@@ -37,7 +37,7 @@ _UNITS = frozenset(
     for service in (*services.QUIET, *services.ALL, *rivals.HELD, *rivals.STOPPED)
     for name in (*service.units.split(), *service.jobs.split())
 ) | {*rivals.ONCE, "irqbalance.service", "thermald.service"}
-_LISTED = (  # directories that administrators name, and the part of a name that is kept
+_LISTED = (  # paths with a name that an administrator chose, the kind of name, and the suffix that is kept
     (re.compile(r"(/.*/loader/entries)/([^/]+)\.conf()"), "entry", ".conf"),
     (re.compile(r"(/etc/default/grub\.d)/([^/]+)\.cfg()"), "snippet", ".cfg"),
     (re.compile(r"((?:/etc|/usr/share)/u-boot-menu/conf\.d)/([^/]+)()"), "snippet", ".conf"),
@@ -54,7 +54,11 @@ _STAYS = re.compile(
 
 
 class Names:
-    """Redacts the names in one recording. `number` returns the same number for the same name everywhere."""
+    """Redacts the names in one recording.
+
+    `paths`: the recorded paths, which contain the names of interfaces; `release`: the kernel's release, which is kept;
+    `number`: maps (kind, name) to a number, the same for the same name everywhere.
+    """
 
     def __init__(self, paths: Iterable[str], release: str, number: Callable[[str, str], int]) -> None:
         self._number = number

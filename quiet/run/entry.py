@@ -16,7 +16,9 @@ _CALLERS = ("SUDO_UID", "PKEXEC_UID")
 
 
 def run_helper() -> int:
-    """Run `quiet run-helper`, which has no arguments. Returns at once; the helper continues in the background."""
+    """Run `quiet run-helper`, which takes no arguments. Does not return: this process exits at once, and the helper
+    continues in a background process.
+    """
     if not stat.S_ISSOCK(os.fstat(0).st_mode):
         raise UsageError("run-helper is the helper that `quiet run` starts with sudo; it does nothing on its own")
     if os.geteuid() != 0:

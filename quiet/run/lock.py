@@ -1,4 +1,7 @@
-"""Implement `quiet lock`, which takes the turn on the isolated CPUs for one command. Changes nothing, needs no root."""
+"""Implement `quiet lock`: wait in the queue for the isolated CPUs, then run one command on its turn.
+
+Changes no settings, and needs no root once the queue exists.
+"""
 
 from __future__ import annotations
 

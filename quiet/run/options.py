@@ -46,10 +46,10 @@ class RunRequest(NamedTuple):
     """The request of a front to the helper. Add a new option as a field here; the protocol checks its type."""
 
     profile: str = "bench"
-    cpus: str | None = None
+    cpus: str | None = None  # None: selected automatically
     share: bool = False
     wait_s: float | None = None  # maximum time to queue; None: no limit
-    linger_s: float = 0.0
+    linger_s: float = 0.0  # time that the profile stays applied after the run; the helper limits it
     observe: bool = True
     trace: bool = False  # observe by tracing; otherwise by counts, which cost less
     threads: bool | None = None  # balance over the CPUs; None: only if nothing pins the command
@@ -59,7 +59,7 @@ class RunRequest(NamedTuple):
 
 
 class FrontOptions(NamedTuple):
-    """The options of the front. A limit of None: unlimited."""
+    """The options of the front. None: not given; a limit of None: unlimited."""
 
     as_user: str | None = None
     report: str | None = None

@@ -21,9 +21,9 @@ _LIMITS |= {resource.RLIMIT_CORE: 0, resource.RLIMIT_NOFILE: 4096, resource.RLIM
 
 
 def detach(keep: int) -> int:
-    """Continue in a child that has only the file `keep` open; the caller's process returns to its parent at once.
+    """Continue in a child that has only the file `keep` and /dev/null (0 to 2) open; this process exits at once.
 
-    Returns the file's number in the child.
+    Returns the number of `keep` in the child.
     """
     signal.signal(signal.SIGHUP, signal.SIG_IGN)  # sudo may close its terminal before the new session exists
     if os.fork():
@@ -41,7 +41,7 @@ def detach(keep: int) -> int:
 
 
 def cleanse(host: Host) -> None:
-    """Drop everything inherited from the caller that could end this process or change its behavior."""
+    """Replace what the caller may have set: environment, umask, signals, limits, scheduling policy, and OOM score."""
     os.environ.clear()
     os.environ.update({"PATH": _PATH, "LANG": "C.UTF-8", "HOME": "/root"})
     os.umask(0o022)

@@ -1,7 +1,8 @@
 """Exchange messages between a front and its helper: one JSON object per line, on a socket.
 
 Front: RunRequest, then Start with the process to move, then CommandDone. Helper: Waiting (repeatedly), RunReady, Moved,
-RunEnded; or RunFailure at any time. Either side may close the socket: then the helper ends the command and restores.
+RunEnded; or RunFailure at any time. If the front closes the socket before CommandDone, the helper ends the command and
+restores.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 LINGER_SOCKET = f"{FOLDER}/linger."  # followed by the user's ID
 
 FROM_FRONT, FROM_HELPER = 1 << 14, 1 << 20  # maximum size of a line in bytes
-_PATIENCE_S = 10  # time limit for the rest of a line, and for a reader
+_PATIENCE_S = 10  # time limit for the rest of a line, and for the other side to read a message
 
 
 class Start(NamedTuple):
@@ -97,7 +98,7 @@ _KINDS = {
 
 
 class Peer(NamedTuple):
-    """The process at the other end, as the kernel recorded it when the socket was created."""
+    """The process at the other end, as the kernel recorded it at socketpair(2), connect(2) or listen(2)."""
 
     pid: int
     uid: int
@@ -108,7 +109,10 @@ class HelperProtocolError(UsageError):
 
 
 class HelperChannel:
-    """A connected socket that sends and receives whole messages."""
+    """A connected socket that sends and receives whole messages.
+
+    `most`: the maximum size of a received line, in bytes.
+    """
 
     def __init__(self, connection: _socket.socket, most: int) -> None:
         self._socket, self._most, self._read = connection, most, b""
@@ -119,7 +123,7 @@ class HelperChannel:
         return self._socket.fileno()
 
     def peer(self) -> Peer:
-        """The process at the other end. Raises OSError if the channel is not a local socket."""
+        """The process at the other end; PID 0 and user ID -1 if the channel is not a connected local socket."""
         data = self._socket.getsockopt(_socket.SOL_SOCKET, _socket.SO_PEERCRED, 12)  # struct ucred: pid, uid, gid
         return Peer(*(int.from_bytes(data[at : at + 4], sys.byteorder, signed=True) for at in (0, 4)))
 
@@ -134,9 +138,9 @@ class HelperChannel:
 
     def receive(self, *kinds: type[Message], within_s: float | None = None) -> Message | None:
         """The next message; None if the other side has closed the socket, or if nothing arrives within `within_s`
-        seconds.
+        seconds (None: no limit).
 
-        Raises HelperProtocolError for any other kind of message.
+        Raises HelperProtocolError for any other kind of message, and for a line that is too long or not a message.
         """
         if b"\n" not in self._read and not self._more(within_s):
             return None

@@ -37,7 +37,10 @@ def limits(own: FrontOptions) -> RunLimits:
 def judged(
     own: FrontOptions, most: RunLimits, ended: RunEnded, command: Sequence[str], code: int, note: Callable[[str], None]
 ) -> int:
-    """Write the report and return the exit code: 1 if the command succeeded on CPUs with too many interruptions."""
+    """Write the report and return the exit code: 1 if the command succeeded, but a limit is exceeded or unverifiable.
+
+    `note` is called with each reason. Raises QuietError if the report cannot be written.
+    """
     reasons = _exceeded(most, ended)
     if own.report is not None:
         observed: object = json.loads(ended.report) if ended.report else {}

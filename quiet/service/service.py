@@ -1,8 +1,9 @@
-"""Install and remove the systemd unit that applies a profile after each boot and restores when it is stopped.
+"""Install and remove the systemd service that applies a profile after each boot and restores the settings when it is
+stopped.
 
-The service consists only of separate files, listed at the top of the unit, so that removal restores the directories:
-the unit, the link that enables it, a copy of the profile if it is the user's own file, and the directories created for
-them.
+Installing only adds files and directories, which the top of the unit lists, so that removal deletes exactly these:
+quiet.service, quiet-after.target, the link that enables the service, a copy of a user's profile from outside /etc, and
+new directories.
 """
 
 from __future__ import annotations
@@ -102,7 +103,7 @@ def install(host: Host, profile: Profile, cpus: str | None = None, trust: bool =
     except OSError as error:
         raise Refused(f"the service was not installed: {error.filename}: {error.strerror}") from None
     if host.live:
-        _systemctl(host, _RELOAD)
+        _systemctl(host, _RELOAD, "the service was installed, but not loaded")
     return ServiceReceipt(source, tuple(made), (f"systemctl {_RELOAD}",), host.live)
 
 
@@ -120,23 +121,25 @@ def remove(host: Host) -> ServiceReceipt:
     ran = host.live and host.exists(_RUNNING)
     active = ran and _succeeds(host, f"is-active {NAME}")
     for command in _STOP if ran else ():
-        _systemctl(host, command)
+        _systemctl(host, command, "the service was not removed")
     try:
         gone = _remove(host, service.files)
     except OSError as error:
         raise Refused(f"the service was not removed: {error.filename}: {error.strerror}") from None
     if ran:
-        _systemctl(host, _RELOAD)
+        _systemctl(host, _RELOAD, "the service was removed, but systemd has not noticed")
         _succeeds(host, _FORGET)  # otherwise systemd would still list a failed service
     commands = tuple(f"systemctl {command}" for command in (*_STOP, _RELOAD))
     return ServiceReceipt(service.profile, gone, commands, ran, active and journal.read(host) is not None)
 
 
-def _systemctl(host: Host, command: str) -> None:
+def _systemctl(host: Host, command: str, state: str) -> None:
+    """Run systemctl. Raises Refused, with the `state` of the service, if it fails."""
     try:
         host.systemctl(*command.split())
     except OSError as error:
-        raise Refused(f"systemctl {command}: {error.strerror}") from None
+        why = error.strerror or str(error)
+        raise Refused(f"{state}: {why}; correct this, then run as root: systemctl {command}") from None
 
 
 def _succeeds(host: Host, command: str) -> bool:

@@ -264,7 +264,7 @@ def _is_restored_last(entry: TargetState) -> bool:
 
 
 def drifts(entry: TargetState) -> bool:
-    """Whether the kernel changes the target itself."""
+    """Whether the kernel may change the target on its own, so that a different value is no conflict."""
     knob = BY_NAME.get(entry.knob)
     return knob is not None and knob.drifts
 

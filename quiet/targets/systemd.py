@@ -90,7 +90,9 @@ def state(reader: Reader, name: str, folders: Sequence[str] | None = None) -> st
 
 
 def _enablement(reader: Reader, name: str, text: str | None) -> str:
-    """The enablement of a unit like in `systemctl is-enabled`, from the links that the [Install] section requests."""
+    """A unit's enablement, roughly as `systemctl is-enabled` reports it: "enabled" if a link that its [Install] section
+    requests exists, else "disabled", or "static" if it requests none; "" without the unit's text.
+    """
     if text is None:
         return ""
     links = []

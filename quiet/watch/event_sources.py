@@ -20,6 +20,7 @@ from quiet.watch.watched_files import JOURNAL, rechecked_on
 
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _MOST_TASKS = 512  # tasks checked individually; the next full check covers the others
+# prefixes of the names of programs that also tune the host
 RIVALS = ("irqbalance", "tuned", "tlp", "auto-cpufreq", "power-profiles-", "powertop", "thermald")
 
 
@@ -29,14 +30,14 @@ class Pending:
 
     knobs: set[str] | None = field(default_factory=set)
     tids: set[int] = field(default_factory=set)
-    by: str = ""
+    by: str = ""  # the source of the first notification
     first: float = 0.0  # time.monotonic() of the first notification
     tids_first: float = 0.0  # time.monotonic() of the first new thread
     renew: bool = False  # files have appeared or disappeared, so the watched files must be listed again
 
     @property
     def ready(self) -> bool:
-        """Whether a check is due; new threads are judged first."""
+        """Whether knobs must be checked. New threads count only after judge_tasks."""
         return self.knobs is None or bool(self.knobs)
 
     def add(self, knobs: Iterable[str] | None, by: str, now: float) -> None:
@@ -49,7 +50,8 @@ class Pending:
     def uevents(self, events: Iterable[Uevent], now: float) -> None:
         """Add notifications of devices.
 
-        A CPU affects every knob, another device the knobs of its interrupts; the action "change" affects none.
+        A CPU affects every knob, another device the knobs of interrupts and interfaces; the action "change" affects
+        none.
         """
         for event in events:
             if event.action == "change":
@@ -59,8 +61,8 @@ class Pending:
             self.add(None if event.subsystem == "cpu" else rechecked_on("device"), by, now)
 
     def processes(self, tids: Iterable[int], now: float) -> None:
-        """Add threads that started or executed another program; they are judged when the burst of notifications is
-        over.
+        """Add threads that started, executed another program or changed their name; judge_tasks checks them when the
+        burst of notifications is over.
         """
         new = set(tids)
         if new and not self.tids:
@@ -68,7 +70,7 @@ class Pending:
         self.tids |= new
 
     def interfaces(self, now: float) -> None:
-        """Add a notification that a network interface went up or down."""
+        """Add a notification that a network interface changed."""
         self.renew = True
         self.add(rechecked_on("device"), "a network interface", now)
 
@@ -80,7 +82,7 @@ class Pending:
             self.add(knobs, "an overflow of notifications", now)
 
     def judge_tasks(self, facts: Facts, away: CpuSet) -> None:
-        """Detect new threads that may run on the isolated CPUs, and rivals among the new threads."""
+        """Detect new threads that may run on the CPUs `away`, isolated or offline, and rivals among the new threads."""
         wanted: set[str] = set()
         masks: dict[str, bool] = {}
         for tid in sorted(self.tids)[:_MOST_TASKS]:
@@ -99,7 +101,10 @@ class Pending:
 
 
 class Sources:
-    """All sources of notifications, as a context manager. A recorded tree only has files."""
+    """All sources of notifications, as a context manager. A recorded tree only has files.
+
+    `missing`: the unavailable sources, each with the reason.
+    """
 
     def __init__(self, host: Host) -> None:
         self._host = host
@@ -161,7 +166,10 @@ class Sources:
                 poll.register(self._processes.fileno(), select.POLLIN)
 
     def read(self, pending: Pending, knobs: Mapping[str, set[str]], now: float) -> bool:
-        """Read the notifications into `pending`. Returns True if the journal has changed."""
+        """Read the notifications into `pending`. Returns True if the journal may have changed.
+
+        `knobs`: the knobs to check, by watched file.
+        """
         journal_changed = False
         for path, name in self._files.read() if self._files is not None else ():
             if path == JOURNAL:

@@ -19,8 +19,8 @@ _HEADER = struct.Struct("=IHHII")  # nlmsghdr
 _MESSAGE = struct.Struct("=IIIIHH")  # cn_msg
 _EVENT = struct.Struct("=IIQ")  # proc_event up to its data
 _FORK, _EXEC, _COMM = 0x1, 0x2, 0x200
-_SIZE = 1 << 16
-_ROOM = 1 << 20
+_SIZE = 1 << 16  # maximum size of a message, in bytes
+_ROOM = 1 << 20  # requested receive buffer, in bytes; the kernel limits it to net.core.rmem_max
 _AT_ONCE = 1024  # maximum number of messages read before the other sources have their turn
 
 
@@ -33,7 +33,7 @@ class Uevent(NamedTuple):
 
 
 class _Netlink:
-    """A nonblocking netlink socket. Raises OSError if the kernel does not permit it."""
+    """A nonblocking netlink socket. Raises OSError if the kernel does not permit or support it."""
 
     protocol: ClassVar[int]
 
@@ -82,7 +82,7 @@ class Uevents(_Netlink):
 
 
 def uevent(data: bytes) -> Uevent | None:
-    """Parse one message: "ACTION@PATH", then KEY=VALUE, each ended by a zero byte."""
+    """Parse one message: "ACTION@PATH", then KEY=VALUE, each ended by a zero byte. None for any other message."""
     head, *rest = data.decode(errors="replace").split("\0")
     action, at, path = head.partition("@")
     values = dict(item.partition("=")[::2] for item in rest)
@@ -90,7 +90,10 @@ def uevent(data: bytes) -> Uevent | None:
 
 
 class Links(_Netlink):
-    """Notifications of network interfaces that go up or down; drivers then request interrupts without a uevent."""
+    """Notifications of changed network interfaces.
+
+    The driver of an interface that goes up requests interrupts, for which the kernel sends no uevent.
+    """
 
     protocol = _ROUTE
 
@@ -100,7 +103,10 @@ class Links(_Netlink):
 
 
 class Processes(_Netlink):
-    """Notifications of new threads and started programs. Requires CAP_NET_ADMIN and CONFIG_PROC_EVENTS."""
+    """Notifications of new threads, started programs and changed names of threads.
+
+    Requires CAP_NET_ADMIN and CONFIG_PROC_EVENTS.
+    """
 
     protocol = _CONNECTOR
 

@@ -41,8 +41,8 @@ class WatchOptions:
 class Watcher:
     """Watches a host with an applied profile.
 
-    Raises Refused if no profile is applied. `monitor` counts interruptions of the profile's isolated CPUs; without a
-    monitor, `limit` gives the reason.
+    Raises Refused if no profile is applied, UsageError if the profile can no longer be loaded. `monitor`
+    counts interruptions of the profile's isolated CPUs; without a monitor, `limit` gives the reason.
     """
 
     def __init__(self, host: Host, options: WatchOptions, report: Callable[[WatchEvent], None]) -> None:
@@ -118,7 +118,7 @@ class Watcher:
             self._gather()
 
     def _gather(self) -> bool:
-        """Read the notifications. Returns True if another quiet process is applying or restoring."""
+        """Read the notifications. Returns True if the journal may have changed, by another apply or restore."""
         now = time.monotonic()
         journal_changed = self._sources.read(self._pending, self._files, now)
         if journal_changed and self._reload_at is None:
@@ -154,7 +154,7 @@ class Watcher:
         return ""
 
     def _timeout(self, now: float, until: float | None) -> int:
-        """Milliseconds until the next work is due."""
+        """Milliseconds until the next work is due; -1 if none is."""
         looking = self.monitor.at if self.monitor else None
         moments = [moment for moment in (until, self._reload_at, looking) if moment is not None]
         if not self._halted:

@@ -51,7 +51,8 @@ def why(command: Sequence[str], profile: Profile, trace: bool = True) -> Command
 def _stay_out_of_the_way() -> None:
     """Reduce the interruptions that this process causes.
 
-    SCHED_BATCH does not preempt other tasks on wake-up (sched(7)), and Python's collector skips the existing objects.
+    A SCHED_BATCH task does not preempt normal tasks when it wakes up, and after gc.freeze() the garbage collector skips
+    the existing objects.
     """
     with contextlib.suppress(OSError):  # a sandbox may forbid it
         os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))

@@ -75,9 +75,10 @@ class SeriesResult:
     """The results of one series; None for a number that cannot be computed from these trials. `p_adjusted`,
     `significant`: known only after all series are analyzed.
 
-    `p_brunner_munzel`: from the studentized rank sum; `p_spread`: from the test for equal spread; `spread_ratio`:
-    random over fixed order; `signed_ranks`: the test of paired runs; `away`: the differences within these pairs, random
-    minus fixed, as shares of the fixed order's median.
+    `p_brunner_munzel`: from the studentized rank sum; `p_spread`: from the test for equal spread; `spread_ratio`: the
+    random order's spread divided by the fixed order's; `signed_ranks`: the signed-rank test of paired runs; `away`: the
+    difference of each pair, random minus fixed: of logarithms if all values are positive, otherwise as a share of the
+    fixed order's median.
     """
 
     name: str

@@ -29,7 +29,7 @@ class PlannedFactor:
 
 @dataclass(frozen=True, slots=True)
 class PlannedEffect:
-    """Whether an effect can be tested; see Judged."""
+    """Whether an effect can be tested; the fields are those of testability.Judged (`testable`: its `ok`)."""
 
     name: str
     testable: bool

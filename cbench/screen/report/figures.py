@@ -62,8 +62,8 @@ def figure(key: str, rows: int, columns: int, height: float, width: float = BROA
 
 
 def samples(key: str, rows: Sequence[SampleResult], values: Sequence[Values], label: AxisNames, seed: int) -> str:
-    """A hybrid of violin and scatter plot for each treatment. `rows`: results of the analysis; `label`: the names on
-    the axes.
+    """An SVG with a violin-shaped scatter plot of each treatment, for the first MOST_SHOWN. `rows`: results of the
+    analysis; `values`: the values of each; `label`: the names on the axes; `seed`: of the points' horizontal places.
     """
     shown = list(zip(rows, values, strict=True))[:MOST_SHOWN]
     many = sum(each.size for _, each in shown)

@@ -189,8 +189,9 @@ class _Merger:
         for parameter in ("isolcpus", "nohz_full"):
             self.taken |= self.isolated.get(parameter, ((), self._present(parameter)[1]))[1]
         if self.isolated and not self.facts.online - self.taken:
-            there = " ".join(word for p in self.isolated for word in self.line.of(p))
-            raise Refused(f"together with {there or 'the command line'} {_UNTIL}; give fewer CPUs with --cpus")
+            there = " ".join(word for p in ("isolcpus", "nohz_full") for word in self.line.of(p))
+            on_line = f" with {there} of the command line: remove this, or" if there else ":"
+            raise Refused(f"isolcpus= and nohz_full= would cover every online CPU{on_line} give fewer CPUs with --cpus")
         for parameter, (flags, wanted) in self.isolated.items():
             self.at = self.order.get(parameter, -1)
             self._listed(parameter, flags, wanted)

@@ -30,7 +30,7 @@ DAMAGE = (
     "UPDATE study SET host = '" + "[" * 100_000 + "'",
     "UPDATE study SET source = CAST(x'ff' AS TEXT)",
 )
-NAMED = "damaged(:|, or read by a defect of cbench:) "
+NAMED = "damaged(:|, or cbench has a bug:) "
 COMMANDS: dict[str, Callable[[str], object]] = {
     "analyze": lambda data: analyzed(OrderOptions(data)),
     "status": lifecycle.status,

@@ -16,7 +16,7 @@ from tests.trees import cpufreq, hybrid, machine, plant, task
 def test_a_plan_says_the_cpus_and_each_change_with_both_values(quiet: Quiet, tmp_path: Path) -> None:
     out = quiet("plan", "--all", "--root", tree(tmp_path / "machine")).out
     assert "isolated CPUs      1   (1 whole physical core on the only NUMA node, away from CPU 0;" in out
-    assert "their sibling threads 3 go offline" in out
+    assert "; sibling threads 3 go offline" in out
     assert "housekeeping CPUs  0,2" in out
     assert "/sys/kernel/mm/transparent_hugepage/defrag" in out
     assert "f (CPUs 0-3) -> 5 (CPUs 0,2)" in out

@@ -112,9 +112,11 @@ def test_interrupts_avoid_cpus_that_the_user_had_already_isolated(facts: Facts) 
 
 
 def test_a_line_that_leaves_no_cpu_is_refused_with_the_words_responsible(facts: Facts) -> None:
-    with pytest.raises(Refused, match="together with isolcpus=0-1 no CPU would be left"):
+    with pytest.raises(
+        Refused, match="would cover every online CPU with isolcpus=0-1 of the command line: remove this, or give"
+    ):
         merge(cmdline.parse("isolcpus=0-1"), ["isolcpus=2-3"], facts)
-    with pytest.raises(Refused, match="no CPU would be left"):
+    with pytest.raises(Refused, match="would cover every online CPU with nohz_full=1-3 of the command line"):
         merge(cmdline.parse("nohz_full=1-3"), ["isolcpus=0"], facts)
 
 
