@@ -94,21 +94,25 @@ def check_savable(path: str, option: str) -> None:
             "is a directory; name a file in it" if os.path.isdir(path) else f"no directory {folder}; create it first"
         )
         raise UsageError(f"{option} {path}: {wrong}")
-    place, direct = _place(path)
-    if not os.access(place if direct else os.path.dirname(place) or ".", os.W_OK):
+    place = _followed(path)
+    if _number(place) is not None:
+        return
+    where = place if _is_stream(place) else os.path.dirname(place) or "."
+    if not os.access(where, os.W_OK):
         raise UsageError(f"{option} {path}: not writable")
 
 
 def save(path: str, content: str | bytes, option: str) -> None:
-    """Write a file atomically, or write directly to a pipe or a device. Raises QuietError."""
-    place, direct = _place(path)
-    temporary = place if direct else f"{place}.{os.getpid()}.new"
+    """Write a file atomically, or write directly to a pipe, a device or an open file. Raises QuietError."""
+    place = _followed(path)
+    number = _number(place)
+    temporary = place if number is not None or _is_stream(place) else f"{place}.{os.getpid()}.new"
     try:
-        if path == "/dev/stdout":  # opened again, a file would be written from its beginning
-            fd = os.dup(1)
+        if number is not None:  # opened again, a file would be written from its beginning
+            fd = os.dup(number)
         else:
-            new = os.O_EXCL | os.O_NOFOLLOW if temporary != place else 0
-            fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | new, 0o666)
+            new = os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW if temporary != place else 0
+            fd = os.open(temporary, os.O_WRONLY | os.O_CLOEXEC | new, 0o666)
         with open(fd, "wb") as file:
             file.write(content.encode() if isinstance(content, str) else content)
         if temporary != place:
@@ -121,16 +125,27 @@ def save(path: str, content: str | bytes, option: str) -> None:
         raise QuietError(f"{option} {path}: {error.strerror}") from None
 
 
-def _place(path: str) -> tuple[str, bool]:
-    """Where to write for a path, and whether to write there directly: into a pipe, a terminal or an open file.
-
-    A symbolic link of this user is followed. Any other is replaced, because another user may have placed it.
+def _followed(path: str) -> str:
+    """The path to which symbolic links of this user lead. Any other link is replaced, because another user may have
+    placed it.
     """
-    if os.path.exists(path) and (not os.path.isfile(path) or path.startswith(("/dev/std", "/dev/fd/", "/proc/"))):
-        return path, True
-    if os.path.islink(path) and os.lstat(path).st_uid == os.geteuid():
-        return os.path.realpath(path), False
-    return path, False
+    for _ in range(40):  # as many as the kernel follows
+        if _number(path) is not None or not os.path.islink(path) or os.lstat(path).st_uid != os.geteuid():
+            break
+        path = os.path.join(os.path.dirname(path), os.readlink(path))
+    return path
+
+
+def _number(path: str) -> int | None:
+    """The number of the open file that a path such as /dev/stdout names; None for any other path."""
+    folder, _, name = path.rpartition("/")
+    if folder in ("/dev/fd", "/proc/self/fd") and name.isdecimal():
+        return int(name)
+    return {"/dev/stdout": 1, "/dev/stderr": 2}.get(path)
+
+
+def _is_stream(path: str) -> bool:
+    return os.path.exists(path) and not os.path.isfile(path)
 
 
 def enter(app: Callable[..., object], name: str) -> None:

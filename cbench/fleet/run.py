@@ -352,8 +352,9 @@ def _answered(node: NodeState, found: ansible.Answer) -> NodeState:
             seen = replace(seen, attempts=0)
     except (ValueError, LookupError, TypeError):
         if node.state == UNREACHABLE and node.trials is None and not node.trials_done:  # its study never began
-            again = FAILED if _given_up(node) else state.NEW
-            return replace(node, state=again, message="", seen_ns=time.time_ns())
+            if _given_up(node):
+                return replace(node, state=FAILED, message=answer.strip()[-200:], seen_ns=time.time_ns())
+            return replace(node, state=state.NEW, message="", seen_ns=time.time_ns())
         lost = node.state not in (state.NEW, FAILED)  # the node answers but does not know the study
         seen = replace(node, state=STOPPED if lost else node.state, message=answer.strip()[-200:])
     if seen.state == STOPPED and _given_up(seen):

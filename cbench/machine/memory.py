@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import psutil
 
 from quiet import Reader
@@ -16,9 +18,14 @@ def free_memory(reader: Reader) -> int:
             while path:
                 free = min(free, _left(reader, f"/sys/fs/cgroup{path}", free))
                 path = path.rpartition("/")[0]
+            free = min(free, _left(reader, "/sys/fs/cgroup", free))  # a container's own cgroup
     return free
 
 
 def _left(reader: Reader, group: str, otherwise: int) -> int:
     most, used = (reader.text(f"{group}/memory.{name}") or "" for name in ("max", "current"))
-    return max(int(most) - int(used), 0) if most.isdecimal() and used.isdecimal() else otherwise
+    if not (most.isdecimal() and used.isdecimal()):
+        return otherwise
+    stat = reader.text(f"{group}/memory.stat") or ""
+    cache = sum(map(int, re.findall(r"^(?:in)?active_file (\d+)$", stat, re.MULTILINE)))  # given up when needed
+    return max(int(most) - int(used) + cache, 0)

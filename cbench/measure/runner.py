@@ -46,6 +46,10 @@ def variables(given: Mapping[str, str]) -> Iterator[None]:
         _VARIABLES.reset(token)
 
 
+class NoTrialEndedError(UsageError):
+    """No trial ended within the time limit."""
+
+
 class Worker:
     """A child process in a separate session that runs one of cbench's modules by protocol.serve()."""
 
@@ -205,7 +209,7 @@ def _next(worker: Worker, name: str, timeout: float, phase: str) -> Any:
     try:
         message = worker.receive(timeout, name)
     except TimeoutError:
-        raise UsageError(
+        raise NoTrialEndedError(
             f"{name}: no trial ended within {timeout:g} s {phase}, so the process was killed (an endless loop? If not, "
             "allow more with --timeout)"
         ) from None

@@ -61,7 +61,8 @@ def summary_of(
     each_order = harmonic_mean(sizes) if result.away is None else result.away.size
     seen = power.detectable(apart, each_order, alpha, POWER, pairs)
     alike = _alike(result)
-    unknown = alike or max(sizes) < 2 or not min(sizes)  # the variation is unknown, or there is only one order
+    # the variation is unknown, or there is only one order (on each host)
+    unknown = alike or max(sizes) < 2 or result.test is None
     test, position, before, drift = result.test, result.position, result.predecessor, result.drift
     shift = result.shift
     return OrderTest(
@@ -87,8 +88,8 @@ def summary_of(
         ci_fixed=None if fixed is None else (fixed.low, fixed.high),
         ci_random=None if random is None else (random.low, random.high),
         ci_needs=_needs(result, level, published),
-        case=None if fixed is None or random is None else median_ci.case(fixed, random, published),
-        gap=None if fixed is None or random is None else median_ci.gap(fixed, random),
+        case=None if test is None or fixed is None or random is None else median_ci.case(fixed, random, published),
+        gap=None if test is None or fixed is None or random is None else median_ci.gap(fixed, random),
         position_p=None if position is None else position.test.p,
         position=None if position is None else _grouped(position, int),
         predecessor_p=None if before is None else before.test.p,

@@ -10,7 +10,7 @@ from cbench.order.series_summary import MetricMeaning
 from cbench.order.stats import power
 from cbench.report.text import counted, some
 
-NOTHING = "nothing was compared: no test has results in both orders"
+NOTHING = "nothing was compared: no test has results in both orders on the same host"
 LEVEL = 0.95
 """The level of each interval of a difference, not corrected for the number of intervals."""
 BETWEEN: tuple[Family, ...] = ("orders", "spread")

@@ -24,7 +24,7 @@ from cbench.study.resets.reboot import RebootReset
 from cbench.study.runner import Runner, StudyProgress
 from cbench.study.store import StudyStore
 from cbench.study.suite.discover import discover
-from quiet import QuietError, Reader, Refused, UsageError
+from quiet import Incomplete, QuietError, Reader, Refused, UsageError
 
 ORDER = "order"
 PATIENCE_S, PAUSE_S = 3.0, 0.1
@@ -88,14 +88,16 @@ class StartStudy:
 
 @contextmanager
 def new_store(path: Path, header: Header, plan: Sequence[orders.PlannedRun]) -> Iterator[StudyStore]:
-    """A new store, which is removed if an error other than StoppedError ends the block before a run has begun."""
+    """A new store, which is removed if an error ends the block before a run has begun, except StoppedError and, because
+    the store is needed for another attempt, Incomplete.
+    """
     empty = False
     try:
         with StudyStore.create(path, header, plan) as store:
             try:
                 yield store
             except QuietError as error:
-                empty = not isinstance(error, StoppedError) and _empty(store)
+                empty = not isinstance(error, StoppedError | Incomplete) and _empty(store)
                 raise
     finally:
         if empty:
@@ -284,7 +286,7 @@ def go_on(
             tell(f"ended by a signal; {kept}")
             raise
         except QuietError as error:
-            if new and _empty(store):
+            if new and _empty(store) and not isinstance(error, Incomplete):
                 kept = f"nothing was measured and {store.path} was removed; `cbench {kind} run` starts again"
             raise type(error)(f"{error}; {kept}") from None
         finally:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from cbench.measure import measurement
 from cbench.measure.options import MeasureOptions
+from cbench.measure.runner import NoTrialEndedError
 from cbench.model import Result, Workload
 from cbench.sweep.sizes import binary
 from cbench.workloads import registry
@@ -62,7 +63,8 @@ def run(
     tell: Tell,
 ) -> list[SweepCell]:
     """Measure every cell in this order. A cell that fails is returned with the reason. Raises UsageError before
-    measuring for a size or number that the workload does not take, QuietError if every cell fails.
+    measuring for a size or number that the workload does not take, QuietError if the first cell fails for another
+    reason than its time limit, or if every cell fails.
     """
     settings = [registry.parameters(workload, {"size": size, "n": accesses}, False) for size, accesses in cells]
     tell(f"{_many(len(cells), 'cell')} of {_many(options.trials, 'trial')}")
@@ -85,6 +87,8 @@ def run(
             )
             measured.append(replace(cell, result=result))
         except QuietError as error:
+            if not (isinstance(error, NoTrialEndedError) or any(each.result for each in measured)):
+                raise  # the other cells would fail too
             errors.append(error)
             measured.append(replace(cell, failed=str(error)))
     if len(errors) == len(cells):

@@ -52,7 +52,7 @@ def apply(host: Host, request: BootRequest, loader: str | None = None) -> BootRe
                 plan = make(host, request, loader)
             record = _begin(disk, plan, first)
         except OSError as error:
-            reason = f"{error.filename or BOOT_FILE}: {_reason(error)}"
+            reason = f"{error.filename}: {_reason(error)}" if error.filename else _reason(error)
             if earlier:
                 raise Incomplete(
                     f"{reason}; the earlier parameters are partly removed: correct this, then run `quiet boot remove`"
@@ -69,6 +69,12 @@ def apply(host: Host, request: BootRequest, loader: str | None = None) -> BootRe
                 raise Incomplete(
                     f"{_reason(error)}; restoring the files failed too: {_reason(second)}; correct this, then run "
                     "`quiet boot remove`"
+                ) from None
+            if earlier and record.commands and not record.generated:  # what the commands wrote is not among the files
+                records.store(disk, record)
+                raise Incomplete(
+                    f"{_reason(error)}; every file was restored, but the boot loader may still have the earlier "
+                    "parameters: correct this, then run `quiet boot remove`"
                 ) from None
             again = "; the earlier parameters were removed: apply them again" if earlier else ""
             raise Refused(f"{_reason(error)}; every file was restored{again}") from None

@@ -40,7 +40,7 @@ def verify(
         raise UsageError("--duration: a recorded machine cannot be measured; omit --duration")
     plan, state = plan_now(reader, chosen, cpus)
     if not as_json:
-        text.verify(plan, state is not None)
+        text.verify(plan, state is not None, chosen.source)
     measured = None
     if options.seconds:
         limits = budgets.over(options.budgets, chosen.budgets)
@@ -72,14 +72,12 @@ def noise(cpus: str | None, texts: NoiseTexts, as_json: bool) -> int:
     """
     from quiet.cli import json_output, text
     from quiet.noise import measure_and_judge as measuring
-    from quiet.settings.journal import isolated_cpus
 
     options = measuring.options(texts, 10.0)
     if not options.seconds:
         raise UsageError("--duration 0: must be above 0 to measure; write seconds, such as 10")
     wanted = _cpus(cpus)
-    applied = _applied() if wanted <= isolated_cpus() else frozenset[str]()
-    measured = measuring.measure_and_judge(wanted, options, options.budgets, "--cpus", text.waiting, applied)
+    measured = measuring.measure_and_judge(wanted, options, options.budgets, "--cpus", text.waiting, _applied(wanted))
     _save(measured, options)
     if as_json:
         emit_json(json_output.noise(measured.report))
@@ -88,13 +86,18 @@ def noise(cpus: str | None, texts: NoiseTexts, as_json: bool) -> int:
     return 1 if measured.report.exceeded else 0
 
 
-def _applied() -> frozenset[str]:
-    """The knobs of the applied profile that are in place, which are no remedies; none if that is not known."""
+def _applied(cpus: CpuSet) -> frozenset[str]:
+    """The knobs of the profile that is applied to these CPUs, as far as they are in place and so are no remedies; none
+    if that is not known.
+    """
     from quiet.host.reader import Reader
+    from quiet.settings.journal import isolated_cpus
     from quiet.settings.verify import applied_profile, plan_now
 
     reader = Reader()
     try:
+        if not cpus <= isolated_cpus():
+            return frozenset()
         chosen = applied_profile(reader, None)
         return _in_place(*plan_now(reader, chosen, None), chosen)
     except QuietError:  # such as a profile whose file is gone

@@ -19,7 +19,8 @@ def plan(
     from quiet.settings.verify import plan_now
 
     reader = Reader(root)
-    planned, state = plan_now(reader, load(profile), cpus)
+    chosen = load(profile)
+    planned, state = plan_now(reader, chosen, cpus)
     if state is None and (other := journal.load(reader)):
         applied = f"{other.profile} on CPUs {cpulist.format(other.cpus.isolated)}"
         sys.stderr.write(
@@ -34,9 +35,9 @@ def plan(
 
         text.plan(planned, state is not None)
     else:
-        from quiet.cli import text_summary
+        from quiet.cli import text, text_summary
 
-        text_summary.plan(planned, state is not None)
+        text_summary.plan(planned, state is not None, text.apply_command(chosen.source, cpus))
     return 0
 
 
@@ -62,10 +63,11 @@ def restore(force: bool, keep: bool, root: str, as_json: bool) -> int:
     if force and keep:
         raise UsageError("--force and --keep contradict each other; give one of them")
     host = Host(root)
-    prove.recover(host)
     outcome = restoring.restore(host, force, keep)
     text.show(outcome, as_json, json_output.restore, text.restored)
-    return 0 if outcome.complete else 4
+    if left := prove.recover(host):
+        text.note(left)
+    return 4 if left or not outcome.complete else 0
 
 
 def profiles(as_json: bool) -> int:

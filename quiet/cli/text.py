@@ -77,28 +77,28 @@ def cpus(choice: CpuPartition) -> None:
 
 
 def plan(result: Plan, applied: bool) -> None:
-    """Print a plan, grouped by knob; long groups are shortened (--json has every target)."""
+    """Print every change of a plan, grouped by knob, and every target left alone, grouped by reason."""
     out(f"profile **{result.profile}**{' (applied)' if applied else ''}")
     cpus(result.cpus)
     out()
     if result.changes:
         knobs = len({change.knob for change in result.changes})
         out(f"**{counted(len(result.changes), 'change')}** by {counted(knobs, 'knob')}:")
-        changes(result.changes)
+        changes(result.changes, every=True)
     else:
         out("**no change**: every setting already has the profile's value")
-    skips(result.skips)
+    skips(result.skips, every=True)
     missing(result.missing_boot)
 
 
-def changes(items: Iterable[Change]) -> None:
-    """Print changes, grouped by knob."""
+def changes(items: Iterable[Change], every: bool = False) -> None:
+    """Print changes, grouped by knob; long groups are shortened unless `every` is set."""
     groups: dict[str, list[Change]] = {}
     for item in items:
         groups.setdefault(item.knob, []).append(item)
     for name, group in groups.items():
         out(f"  **{name}**: {BY_NAME[name].why}")
-        shown = group if len(group) <= _FEW + 1 else group[:_FEW]
+        shown = group if every or len(group) <= _FEW + 1 else group[:_FEW]
         columns(
             [
                 (f"{_short(c.target)} {c.label}".strip(), f"{_value(c.kind, c.current)} -> {_value(c.kind, c.wanted)}")
@@ -122,8 +122,8 @@ def _value(kind: str, raw: str | None) -> str:
     return value_types.plain(kind, raw)
 
 
-def skips(items: Sequence[Skipped], title: str = "left alone") -> None:
-    """Print skipped targets, grouped by reason."""
+def skips(items: Sequence[Skipped], title: str = "left alone", every: bool = False) -> None:
+    """Print skipped targets, grouped by reason; long groups are shortened unless `every` is set."""
     reasons: dict[tuple[str, str], list[str]] = {}
     for item in items:
         reasons.setdefault((item.knob, item.reason), []).append(f"{_short(item.target)} {item.label}".strip())
@@ -132,8 +132,9 @@ def skips(items: Sequence[Skipped], title: str = "left alone") -> None:
     out()
     out(f"**{title}** ({len(items)}):")
     for (name, reason), targets in reasons.items():
-        more = f" and {len(targets) - _FEW} more" if len(targets) > _FEW else ""
-        out(f"  {name}: {', '.join(targets[:_FEW])}{more}: {reason}")
+        shown = targets if every else targets[:_FEW]
+        more = f" and {len(targets) - len(shown)} more" if len(targets) > len(shown) else ""
+        out(f"  {name}: {', '.join(shown)}{more}: {reason}")
 
 
 def missing(parameters: Sequence[str]) -> None:
@@ -152,15 +153,23 @@ def receipt(done: Receipt) -> None:
     else:
         out(f"**{done.profile}** was already applied: no change")
     cpus(done.cpus)
-    skips(done.skips)
-    skips(done.failures, "could not be applied")
+    skips(done.skips, every=True)
+    skips(done.failures, "could not be applied", every=True)
     missing(done.missing_boot)
     out()
     out("`quiet restore` restores every setting")
 
 
-def verify(result: Plan, applied: bool) -> None:
-    """Print whether the settings are in effect."""
+def apply_command(source: str, requested: str | None = None) -> str:
+    """The command that applies a profile (`Profile.source`) to the requested CPUs."""
+    import shlex  # rarely needed
+
+    words = ["quiet", "apply", *(["--profile", source] if source != "bench" else [])]
+    return shlex.join([*words, *(["--cpus", requested] if requested else [])])
+
+
+def verify(result: Plan, applied: bool, source: str) -> None:
+    """Print whether the settings are in effect. `source`: of the profile."""
     if not result.changes:
         state = "applied" if applied else "not applied by quiet, but the host already has the profile's settings"
         out(f"**settings in effect**: profile {result.profile} ({state}), {len(result.skips)} left alone")
@@ -168,7 +177,7 @@ def verify(result: Plan, applied: bool) -> None:
         return
     number = counted(len(result.changes), "setting")
     if applied:
-        out(f"**{number} drifted** from profile {result.profile}; `quiet apply` sets them again:")
+        out(f"**{number} drifted** from profile {result.profile}; `{apply_command(source)}` sets them again:")
     else:
         out(f"**not quiet**: profile {result.profile} is not applied; {number} to change:")
     changes(result.changes)

@@ -20,8 +20,8 @@ _GAINS, _NOTICED, _FAILURES = 5, 3, 2  # maximum number of lines for each group
 _WIDTH = 100
 
 
-def plan(result: Plan, applied: bool) -> None:
-    """Print a plan in at most MOST_LINES lines."""
+def plan(result: Plan, applied: bool, command: str) -> None:
+    """Print a plan in at most MOST_LINES lines. `command`: the command that applies it."""
     name = f"profile **{result.profile}**{' (applied)' if applied else ''}"
     left = f"{len(result.skips)} left alone; `quiet plan --all` lists them"
     if result.changes:
@@ -33,8 +33,7 @@ def plan(result: Plan, applied: bool) -> None:
     _noticed(result.changes)
     _reboot(result.missing_boot)
     if result.changes:
-        profile = "" if result.profile == "bench" else f" --profile {result.profile}"
-        out(f"`quiet apply{profile}` makes these changes; `quiet restore` restores every setting")
+        out(f"`{command}` makes these changes; `quiet restore` restores every setting")
 
 
 def receipt(done: Receipt) -> None:

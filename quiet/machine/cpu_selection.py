@@ -48,7 +48,7 @@ def choose(facts: Facts, requested: str, smt: str, max_cores: int, source: str, 
     if both := isolated & reserved:
         raise UsageError(f"{source} and cpus.housekeeping both list CPU {cpulist.format(both)}; a CPU cannot be both")
     whole = isolated
-    isolated, offline = _without_siblings(facts, isolated, smt, leaving)
+    isolated, offline = _without_siblings(facts, isolated, smt, leaving, reserved)
     housekeeping = (reserved or facts.online - isolated) - offline
     if smt == "siblings" and not housekeeping and facts.online - whole:
         isolated, offline, housekeeping = whole, frozenset(), reserved or facts.online - whole
@@ -134,10 +134,13 @@ def _best_node(facts: Facts, cores: list[CpuSet]) -> tuple[int, list[CpuSet]]:
     return node, by_node[node]
 
 
-def _without_siblings(facts: Facts, isolated: CpuSet, smt: str, leaving: CpuSet) -> tuple[CpuSet, CpuSet]:
+def _without_siblings(
+    facts: Facts, isolated: CpuSet, smt: str, leaving: CpuSet, reserved: CpuSet
+) -> tuple[CpuSet, CpuSet]:
     """The CPUs that stay isolated, and the CPUs to take offline.
 
-    With smt "siblings", one thread of each isolated core stays online; with "off", one thread of every core.
+    With smt "siblings", one thread of each isolated core stays online, and the threads that are `reserved` for
+    housekeeping; with "off", one thread of every core.
     """
     if smt == "off":
         if not isolated - leaving:
@@ -152,6 +155,6 @@ def _without_siblings(facts: Facts, isolated: CpuSet, smt: str, leaving: CpuSet)
         if cpu in offline:
             continue
         keep.add(cpu)
-        others = (facts.siblings(cpu) & facts.online) - keep
+        others = (facts.siblings(cpu) & facts.online) - keep - reserved
         offline |= {other for other in others if facts.reader.exists(f"{CPU}/cpu{other}/online")}
     return frozenset(keep), frozenset(offline)

@@ -77,7 +77,8 @@ def check(host: Host) -> str:
         tracefs.check(host)
     except tracefs.NoTraceError as error:
         return str(error)
-    recover(host)
+    if left := recover(host):
+        raise Refused(f"--prove: {left}")
     why = _obstacle(host, mount)
     if not why:
         _check_idle(host, mount)
@@ -159,21 +160,28 @@ def _options(host: Host, mount: str) -> Iterator[None]:
         host.unlink(_RECORD)
 
 
-def recover(host: Host) -> None:
-    """Remove the trace instance, and restore the options, that a killed proof has left. Raises Refused without root."""
+def recover(host: Host) -> str:
+    """Remove the trace instance, and restore the options, that a killed proof has left. Returns why it could not, or
+    "".
+    """
     tracefs.remove_left_over(host)
     text = host.text(_RECORD)
     if text is None:
-        return
+        return ""
     pid, started, before = json.loads(text)
     if start_time(host, pid) == started:
-        return
+        return ""
     try:
         mount = tracefs.mount(host)
-        _write(host, mount, _current(host, mount), before)
+        if _obstacle(host, mount) == "":  # otherwise another kernel was booted, without these options
+            _check_idle(host, mount)
+            _write(host, mount, _current(host, mount), before)
         host.unlink(_RECORD)
-    except (tracefs.NoTraceError, OSError) as error:
-        raise Refused(f"the tracer's options in {_RECORD} are not restored: {error}; run this as root") from None
+    except PermissionError:
+        return f"the tracer's options in {_RECORD} are restored only by root"
+    except (tracefs.NoTraceError, Refused, OSError) as error:
+        return f"the tracer's options in {_RECORD} are not restored: {error}"
+    return ""
 
 
 def _current(host: Host, mount: str) -> dict[str, str]:

@@ -111,9 +111,7 @@ class Recording(Reader):
 
 
 class RecordReceipt(NamedTuple):
-    """The archive, the number of files that were read, the intentional omissions, and the files that this user may not
-    read.
-    """
+    """The archive, the number of files in it, the intentional omissions, and the files that this user may not read."""
 
     file: str
     files: int

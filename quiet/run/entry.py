@@ -24,10 +24,9 @@ def run_helper() -> int:
     if os.geteuid() != 0:
         raise Refused("run-helper needs root; `quiet run` starts it with sudo")
     channel = HelperChannel(socket.socket(fileno=os.dup(0)), FROM_FRONT)
-    try:
-        peer = channel.peer()
-    except OSError as error:
-        raise UsageError(f"run-helper: standard input is not a local socket: {error.strerror}") from None
+    peer = channel.peer()
+    if peer.uid < 0:
+        raise UsageError("run-helper: standard input is not a local socket")
     if any(uid != peer.uid for uid in _callers()):
         text = "run-helper: the socket does not belong to the user who started it"
         channel.send(RunFailure(text, Refused.exit_code))

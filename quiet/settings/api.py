@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from quiet.cpulist import CpuSet
-from quiet.errors import Incomplete
+from quiet.errors import Incomplete, QuietError
 from quiet.host.host import Host
 from quiet.host.reader import Reader
 from quiet.machine.affinity import join
@@ -100,7 +100,11 @@ def applied(
             ours = True
             yield AppliedHost(host.root or "/", receipt.cpus, receipt)
         except BaseException as error:
-            for line in _not_restored(use.end_use(host, users) if ours else None):
+            try:
+                lines = _not_restored(use.end_use(host, users) if ours else None)
+            except QuietError as another:
+                lines = [str(another)]
+            for line in lines:
                 error.add_note(line)
             raise
         for line in _not_restored(use.end_use(host, users)):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from quiet.errors import Refused
+from quiet.errors import Refused, UsageError
 from quiet.host.reader import Reader
 from quiet.machine.cpu_selection import parse_requested
 from quiet.machine.facts import Facts
@@ -42,6 +42,9 @@ def applied_profile(reader: Reader, name: str | None) -> Profile:
     if name is not None:
         return load(name)
     record = journal.load(reader)
-    if record is not None and record.passing and not record.cpus.isolated:
-        raise Refused(f"'{record.profile}' holds settings without a profile; name one with --profile")
-    return load(record.source if record else "bench")
+    try:
+        return load(record.source if record else "bench")
+    except UsageError as error:
+        if record is None or "/" in record.source:
+            raise
+        raise Refused(f"'{record.profile}' is applied, but is no profile; name one with --profile") from error

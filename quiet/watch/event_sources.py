@@ -79,6 +79,7 @@ class Pending:
         if source.lost:
             source.lost = False
             knobs = rechecked_on("task") if isinstance(source, Processes) else None
+            self.renew |= knobs is None
             self.add(knobs, "an overflow of notifications", now)
 
     def judge_tasks(self, facts: Facts, away: CpuSet) -> None:

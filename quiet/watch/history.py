@@ -97,7 +97,8 @@ class HistoryWriter:
         if os.fstat(self._fd).st_nlink == 0:
             self._open()  # the file was deleted
         elif os.fstat(self._fd).st_size >= self._most_bytes // 2:
-            os.replace(f"{self.folder}/{NAME}", f"{self.folder}/{OLD}")
+            with contextlib.suppress(FileNotFoundError):  # an earlier attempt has renamed it
+                os.replace(f"{self.folder}/{NAME}", f"{self.folder}/{OLD}")
             self._open()
         if len(self._waiting) > _WAITING_BYTES:
             cut = self._waiting.find(b"\n", len(self._waiting) - _WAITING_BYTES)

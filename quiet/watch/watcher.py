@@ -178,6 +178,8 @@ class Watcher:
         else:
             if self._gather() and any(change.target not in self._ledger.open for change in changes):
                 self._pending.add(names, by, time.monotonic())  # perhaps unfinished work of another quiet process
+                self._pending.renew |= renew
+                self._rate.checked(began, time.monotonic(), False)
                 return
             new, over = self._ledger.update(changes, names)
             for change in new:
@@ -247,6 +249,8 @@ class Watcher:
             try:
                 self._profile = load(state.source)
             except QuietError as error:  # its file was changed or deleted after the apply
+                if before is None or before.source != state.source:
+                    raise
                 self._report(WatchEvent(events.NOTE, text=f"still watching the earlier profile: {error}"))
         if state.cpus != self._cpus:
             self._cpus = state.cpus

@@ -66,9 +66,12 @@ def test_a_link_of_ones_own_stays_and_its_target_is_written(tmp_path: Path) -> N
 def test_what_is_saved_to_stdout_follows_what_was_printed_and_stdout_stays(tmp_path: Path) -> None:
     calls = "save('/dev/stdout', 'two\\n', '-o'); print('three')"
     code = f"from quiet.console import save; print('one', flush=True); {calls}"
-    with (tmp_path / "out").open("w") as out:
-        subprocess.run([sys.executable, "-c", code], stdout=out, check=True, cwd=CHECKOUT)
-    assert (tmp_path / "out").read_text() == "one\ntwo\nthree\n"
+    (tmp_path / "link").symlink_to("/dev/stdout")
+    for name in ("/dev/stdout", "/dev/fd/1", "/proc/self/fd/1", str(tmp_path / "link")):
+        with (tmp_path / "out").open("w") as out:
+            there = code.replace("/dev/stdout", name)
+            subprocess.run([sys.executable, "-c", there], stdout=out, check=True, cwd=CHECKOUT)
+        assert (tmp_path / "out").read_text() == "one\ntwo\nthree\n"
     assert Path("/dev/stdout").is_symlink()
 
 

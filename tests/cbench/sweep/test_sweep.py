@@ -95,7 +95,14 @@ def test_memory_beyond_the_limits_of_control_groups_is_not_counted(tmp_path: Pat
         "sys/fs/cgroup/outer/memory.max": "3000000",
         "sys/fs/cgroup/outer/memory.current": "1000000",
     }
-    assert free_memory(Reader(str(plant(tmp_path, files)))) == 2_000_000
+    assert free_memory(Reader(str(plant(tmp_path / "a", files)))) == 2_000_000
+    root = {
+        "proc/self/cgroup": "0::/",
+        "sys/fs/cgroup/memory.max": "3000000",
+        "sys/fs/cgroup/memory.current": "2500000",
+        "sys/fs/cgroup/memory.stat": "anon 100\ninactive_file 1000000\nactive_file 500000\ninactive_anon 7\n",
+    }
+    assert free_memory(Reader(str(plant(tmp_path / "b", root)))) == 2_000_000  # the page cache is given up when needed
 
 
 # TLBs

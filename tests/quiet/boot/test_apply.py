@@ -115,6 +115,19 @@ def test_a_record_that_cannot_be_written_again_is_an_incomplete_apply(debian: Pa
     assert states(debian) == found
 
 
+def test_a_second_apply_whose_command_leaves_no_file_keeps_the_record(tmp_path: Path, bench: Profile) -> None:
+    root = grow("ubuntu-s390x", tmp_path)
+    found = states(root)
+    apply(Alive(root), bench, None)
+    with pytest.raises(Incomplete, match="the boot loader may still have the earlier parameters"):
+        apply(Alive(root, broken=("zipl",)), bench, "3")
+    host = Alive(root)
+    remove(host)
+    assert host.ran == ["zipl"]
+    assert load_record(host) is None
+    assert states(root) == found
+
+
 def test_a_remove_whose_second_command_fails_is_repeated(tmp_path: Path, bench: Profile) -> None:
     root = grow("rhel-s390x", tmp_path)
     apply(Alive(root), bench, None)

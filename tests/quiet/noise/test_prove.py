@@ -109,8 +109,29 @@ def test_options_left_by_a_killed_proof_are_restored_but_not_those_of_one_that_r
     for owner, restored in (([pid, started], False), ([pid, "1"], True)):
         plant(tmp_path, {f"{MOUNT}/hwlat_detector/window": "100000", f"{MOUNT}/hwlat_detector/width": "50000"})
         host.create(RECORD, json.dumps([*owner, before]))
-        prove.recover(host)
+        assert prove.recover(host) == ""
         assert (options(host)[1:] == ["1000000", "500000"], host.exists(RECORD)) == (restored, not restored)
+
+
+def test_options_that_cannot_be_restored_are_reported_and_forgotten_only_where_they_no_longer_exist(
+    tmp_path: Path,
+) -> None:
+    before = {
+        "tracing_thresh": "0",
+        "hwlat_detector/mode": "none",
+        "hwlat_detector/window": "1",
+        "hwlat_detector/width": "1",
+    }
+    record = json.dumps(["4321", "1", before])
+    busy = kernel(tmp_path / "a", current_tracer="timerlat")
+    plant(Path(busy.root), {RECORD[1:]: record})
+    assert "not restored: --prove: the tracer 'timerlat' is in use" in prove.recover(busy)
+    assert busy.exists(RECORD)
+    assert busy.written == []
+    other = kernel(tmp_path / "b", available_tracers="function nop")
+    plant(Path(other.root), {RECORD[1:]: record})
+    assert prove.recover(other) == ""
+    assert not other.exists(RECORD)
 
 
 @pytest.mark.parametrize("place", ["", "instances/rtla/"])

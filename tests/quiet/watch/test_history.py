@@ -140,6 +140,29 @@ def test_the_files_are_bounded_and_the_newest_minutes_are_kept(tmp_path: Path) -
     assert 20 < history.causes[0].count < 499
 
 
+def test_a_new_file_that_cannot_be_created_once_is_created_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writer = HistoryWriter(Reader(), str(tmp_path), most_bytes=200)
+    writer.start(CPUS, NOON)
+
+    def full(*_: object) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(writer._reader, "open", full)
+
+    def until_full() -> None:
+        for second in range(60, 60 * 20, 60):
+            writer.add(came(1), [], NOON + second)
+
+    with pytest.raises(OSError, match="No space left"):
+        until_full()
+    monkeypatch.undo()
+    writer.add(came(1), [], NOON + 60 * 30)
+    writer.close()
+    assert summarize(Reader(), str(tmp_path), None, None).causes[0].last == NOON + 60 * 30
+
+
 def test_a_full_disk_is_an_error_each_time_and_nothing_is_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     writer = HistoryWriter(Reader(), str(tmp_path))
     writer.start(CPUS, NOON)
