@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from quiet.boot.parameters.merge import ADD, CHANGE, DROP, KEEP, SKIP, MergeRow
 from quiet.cli.text import columns, counted, cpus, note, out
+from quiet.console import emit, printable
 
 if TYPE_CHECKING:
     from quiet.boot.apply import BootReceipt
@@ -52,8 +53,8 @@ def plan(result: BootPlan) -> None:
             )
         )
     for item in result.files:
-        for line in item.diff.splitlines():
-            out(f"  {line}")
+        for line in item.diff.splitlines():  # out() would take ** for bold
+            emit(printable(f"  {line}") + "\n")
     if not result.settled:
         commands(result.steps.commands, "command")
         out("the change takes effect at the next boot; `quiet boot remove` restores every file to its original content")

@@ -27,7 +27,11 @@ def limits(own: FrontOptions) -> RunLimits:
     if own.report is not None:
         path = own.report
         with_rights_of(own.as_user, lambda: check_savable(path, "--report"))
-    lost = _number(own.max_lost.removesuffix("%"), "--max-lost", "0.1%") if own.max_lost is not None else None
+    lost = None
+    if own.max_lost is not None:
+        from quiet.noise.budgets import parse_percent  # slow to load, rarely needed
+
+        lost = parse_percent(own.max_lost, "--max-lost")
     count = own.max_interrupts
     if count is not None and not (count.isascii() and count.isdigit() and len(count) < 10):
         raise UsageError(f"--max-interrupts: must be a number such as 10, not {count!r}")
@@ -77,10 +81,3 @@ def _exceeded(most: RunLimits, ended: RunEnded) -> list[str]:
     if most.interruptions is not None and ended.interruptions > most.interruptions:
         found.append(f"not quiet: {ended.interruptions} interruptions, more than {most.interruptions}")
     return found
-
-
-def _number(text: str, option: str, example: str) -> float:
-    whole, _, part = text.strip().partition(".")
-    if not (text.isascii() and (whole + part).isdigit() and len(text) < 12):
-        raise UsageError(f"{option}: must be a percentage such as {example}, not {text!r}")
-    return float(text)

@@ -355,3 +355,10 @@ def test_a_damaged_record_is_named_and_kept(debian: Path, bench: Profile) -> Non
     with pytest.raises(UsageError, match=r"/var/lib/quiet/boot\.json: damaged"):
         remove(Alive(debian))
     assert (debian / DROP_IN).exists()
+
+
+def test_the_shown_difference_has_the_file_s_asterisks(debian: Path, quiet: Quiet) -> None:
+    path = debian / "etc/default/grub"
+    path.write_text("# ***** by hand *****\n" + path.read_text())
+    (debian / "etc/default/grub.d/zz-quiet.cfg").write_text("# ** mine **\n")
+    assert "# ** mine **" in quiet("boot", "plan", "--root", debian).out
