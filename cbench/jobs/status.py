@@ -49,11 +49,20 @@ def status(data: str) -> JobStatus:
         return replace(found, state=RUNNING)
     if found.state == FINISHED:
         return found
-    code = None if job is None else job.code
+    if job is None or _run_since(path):
+        return found
+    code = job.code
     if found.kind == "run" and code in (0, 1):
         return replace(found, state=FINISHED)
     failed = code is not None and code < 128 and (found.kind != "ab" or code > 1)
     return replace(found, state=FAILED if failed else STOPPED, message=detached.last_message(path))
+
+
+def _run_since(path: Path) -> bool:
+    """Whether a run in a terminal has written to the store after its last detached job had ended."""
+    written = [each for suffix in ("", "-wal") if (each := Path(f"{path}{suffix}")).exists()]
+    ended = detached.job_file(path).stat().st_mtime_ns
+    return any(each.stat().st_mtime_ns > ended for each in written)
 
 
 def _progress(path: Path, kind: str, running: bool) -> JobStatus | None:

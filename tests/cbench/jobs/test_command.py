@@ -145,3 +145,18 @@ def test_a_job_of_another_boot_is_not_taken_for_a_process_of_this_one(folder: Pa
     (folder / "s.db.job").write_text('{"arguments": []}')
     assert "cannot be read" in error_line(cbench(folder, "status", "s.db", code=2))
     (folder / "s.db.job").unlink()
+
+
+@pytest.mark.slow
+def test_the_end_of_a_detached_job_says_nothing_about_a_later_run_in_the_terminal(folder: Path) -> None:
+    (folder / "s.toml").write_text(STUDY.format(repetitions=2, waits="").replace("sleep 0.02; echo b", "exit 3; echo"))
+    (folder / "s.toml").write_text((folder / "s.toml").read_text().replace("sleep 0.02", "exit 3"))
+    cbench(folder, "order", "run", "s.toml", "--detach")
+    assert comes(lambda: job(folder, "s.db")["state"] in ("failed", "finished"))
+    (folder / "s.db").unlink()
+    (folder / "s.toml").write_text(STUDY.format(repetitions=20, waits=WAITS))
+    with subprocess.Popen([*running.CBENCH, "order", "run", "s.toml"], cwd=folder, stderr=subprocess.DEVNULL) as run:
+        assert comes((folder / "ran").exists)
+        run.send_signal(signal.SIGINT)
+    for _ in range(2):
+        assert (job(folder, "s.db")["state"], job(folder, "s.db")["message"]) == ("stopped", "")
