@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from quiet.console import say
-from quiet.errors import UsageError
+from quiet.errors import Incomplete, UsageError
 from quiet.run import commands
 from quiet.run.options import FrontOptions, RunRequest
 
@@ -40,7 +40,8 @@ def run(options: RunRequest, own: FrontOptions, command: Sequence[str]) -> int:
     if not own.quiet_report:
         for line in ended.lines:
             note(line)
-    return judge(ended, command, code) if judge else code
+    code = judge(ended, command, code) if judge else code
+    return code if ended.complete else Incomplete.exit_code
 
 
 def _judge(own: FrontOptions) -> Callable[[RunEnded, Sequence[str], int], int]:

@@ -57,8 +57,8 @@ def run(
     """Run a command under a profile.
 
     Returns the command's exit code, and the helper's report (None if a signal arrived before the apply). The code is
-    128 + N for signal N, even if the signal arrived before the command was started, and 4 if a setting could not be
-    restored. Raises UsageError; Refused if no setting is changed; Incomplete if settings remain changed.
+    128 + N for signal N, even if the signal arrived before the command was started. Raises UsageError; Refused if no
+    setting is changed; Incomplete if the helper has ended before it restored the host.
     """
     program = child.find(command[0])
     user = _user(as_user)
@@ -83,7 +83,7 @@ def run(
         if not isinstance(ended, RunEnded):
             raise Incomplete("the helper ended before it restored the host; run `sudo quiet restore`")
         events.ended(ended)
-    return (code if ended.complete else Incomplete.exit_code), ended
+    return code, ended
 
 
 def _user(as_user: str | None) -> Identity | None:

@@ -151,6 +151,14 @@ def test_limits_leave_the_exit_code_of_a_command_that_fails_and_the_report_has_t
     assert (report["command"], report["exit_code"]) == (["sh", "-c", "exit 7"], 7)
 
 
+def test_an_incomplete_restore_is_code_4_and_the_report_has_the_command_s_code(tmp_path: Path) -> None:
+    file = tmp_path / "report.json"
+    options = ("--report", str(file), "--", "sh", "-c", "exit 7")
+    assert play(tmp_path, whole([], NOISY._replace(complete=False)), *options).returncode == 4
+    report = json.loads(file.read_text())
+    assert (report["complete"], report["exit_code"]) == (False, 7)
+
+
 def test_a_command_that_a_signal_ends_has_its_number(tmp_path: Path) -> None:
     done = play(tmp_path, whole([], RunEnded(True, True, 0, ())), "--quiet-report", "--", "sh", "-c", "kill -9 $$")
     assert done.returncode == 137
