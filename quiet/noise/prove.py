@@ -77,6 +77,7 @@ def check(host: Host) -> str:
         tracefs.check(host)
     except tracefs.NoTraceError as error:
         return str(error)
+    tracefs.remove_left_over(host)
     if left := recover(host):
         raise Refused(f"--prove: {left}")
     why = _obstacle(host, mount)
@@ -164,13 +165,13 @@ def recover(host: Host) -> str:
     """Remove the trace instance, and restore the options, that a killed proof has left. Returns why it could not, or
     "".
     """
-    tracefs.remove_left_over(host)
     text = host.text(_RECORD)
     if text is None:
         return ""
     pid, started, before = json.loads(text)
     if start_time(host, pid) == started:
         return ""
+    tracefs.remove_left_over(host)
     try:
         mount = tracefs.mount(host)
         if _obstacle(host, mount) == "":  # otherwise another kernel was booted, without these options
