@@ -111,6 +111,8 @@ def pair(first: Sequence[TestSample], second: Sequence[TestSample]) -> list[tupl
 
 def file_pairs(old: str, new: Sequence[str]) -> list[FilePair]:
     """Pair OLD with each NEW. Raises UsageError for a file that has no test in common with OLD."""
+    if twice := [path for path in new if list(new).count(path) > 1]:
+        raise UsageError(f"{twice[0]}: is given twice; give each NEW once")
     olds, one = load(old)
     first = tuple(each for each in olds if each.processes)
     files = []

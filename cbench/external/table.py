@@ -11,6 +11,7 @@ from rich.markup import escape
 from cbench.console import table_console
 from cbench.external.result import CommandResult, CommandsResult, MedianEstimate
 from cbench.measure.cause_counts import CauseCount
+from cbench.report.text import counted
 
 BARS = "▁▂▃▄▅▆▇█"
 BINS = 40
@@ -97,7 +98,8 @@ def _interrupts(result: CommandResult) -> list[str]:
     seconds = sum(result.trials) / 1e9
     rates = ", ".join(f"{name} {count / seconds:,.0f}" for name, count in shown)
     more = len(result.interrupts) - len(shown)
-    return [f"interrupts per second on these CPUs: {rates}{f' and {more} more lines' if more else ''}"]
+    others = f" and {counted(more, 'more line')}" if more else ""
+    return [f"interrupts per second on these CPUs: {rates}{others}"]
 
 
 def _remarks(result: CommandResult) -> list[str]:

@@ -103,7 +103,7 @@ def missing(results: Collection[Result]) -> tuple[str, ...]:
     lines: list[str] = []
     ordinary = sorted({r.cpu for r in results if not r.isolated})
     if ordinary and not any(r.isolated for r in results):
-        lines.append("not isolated: quiet run -- cbench ...")
+        lines.append("not isolated: to isolate the CPUs, start this with `quiet run -- cbench ...`")
     for cpu in sorted({r.cpu for r in results if r.isolated and siblings(r.cpu)}):
         lines.append(f"CPU {cpu} shares its core with CPU {format_cpus(siblings(cpu))}")
     other = [g for g in governors(r.cpu for r in results) if g != "performance"]

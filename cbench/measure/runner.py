@@ -19,6 +19,7 @@ from cbench.measure.causes import Causes
 from cbench.model import PLAIN, Enough, Keeper, Layout, Ready, Session, Settling, Trial
 from cbench.results import extended
 from cbench.stats import chains
+from cbench.workloads.user_code import PROTOTYPE, is_user_code
 from quiet import Follower, QuietError, UsageError
 
 Progress = Callable[[str, int], None]
@@ -142,7 +143,8 @@ def ending(returncode: int, name: str, phase: str) -> str:
     if returncode < 0:
         known = returncode in {-s for s in signal.Signals}
         which = signal.Signals(-returncode).name if known else f"signal {-returncode}"
-        return f"{name}: crashed with {which} {phase}: run it under a debugger"
+        hint = f" (it must be `{PROTOTYPE}`, and state is NULL)" if is_user_code(name) else ""
+        return f"{name}: crashed with {which} {phase}: run it under a debugger{hint}"
     return f"{name}: ended the measuring process with exit code {returncode} {phase} instead of returning"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cbench.measure.result import WorkloadResult
+from cbench.workloads.user_code import is_user_code
 
 
 def shortcomings(results: Sequence[WorkloadResult]) -> list[str]:
@@ -32,4 +33,5 @@ def differing(workload: str, cpu: int, outputs: int, trials: int) -> list[str]:
     return [
         f"{workload} on CPU {cpu}: non-deterministic: it returned {outputs:,} different results in "
         f"{trials:,} trials, so they did different work"
+        + (", or the function does not return uint64_t" if is_user_code(workload) else "")
     ]

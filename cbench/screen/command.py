@@ -226,7 +226,8 @@ def stop_command(data: Data, *, as_json: Json = False) -> None:
     from cbench.study import lifecycle
 
     reached = lifecycle.stop(data, "screen")
-    tell_or_json(reached, as_json, f"stopped; resume with: cbench screen resume {data}")
+    stopped = f"stopped; resume with: cbench screen resume {data}"
+    tell_or_json(reached, as_json, "already finished" if reached.finished else stopped)
 
 
 @screen.command("analyze")

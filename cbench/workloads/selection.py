@@ -15,7 +15,11 @@ MEMORY_SHARE = 0.8
 
 def find(texts: Iterable[str], cache: Path, tell: Callable[[str], None]) -> list[Workload]:
     """The built-in or user's workloads with these names. Raises UsageError for any other name."""
-    names = list(dict.fromkeys(texts))
+    given = list(texts)
+    names = list(dict.fromkeys(given))
+    for name in names:
+        if given.count(name) > 1:
+            tell(f"{name} is given more than once, and measured once; to compare equal code, measure it twice")
     builtin = {text: registry.find(text) for text in names if not user_code.is_user_code(text)}
     return [builtin[text] if text in builtin else user_code.load(text, cache, tell) for text in names]
 

@@ -67,7 +67,7 @@ class OnCpu:
     tick_kept: dict[str, int] = field(default_factory=dict)  # number of failed tick stops, by reason
     events: int = 0  # number of traced events
     event_cost: float | None = None  # the tracing overhead per event, in ticks
-    tasks: list[TaskTimes] = field(default_factory=list)  # tasks that ran here, if nothing was traced
+    tasks: list[TaskTimes] = field(default_factory=list)  # tasks that were here at the end, if nothing was traced
     frequency: CoreFrequency | None = None  # measured right before and right after the watch
     fixed_hz: float | None = None  # the only frequency that the limits of cpufreq allow; None: several, or no limits
     ran: Frequency | None = None  # measured by the processor's counters while the CPU was watched

@@ -74,7 +74,7 @@ def _cpu(number: int, cpu: CpuReport, virtual: bool) -> Iterator[str]:
     if cpu.tasks:
         first = (f"{each.task} {plural(each.count, 'time')}, {show(each.total_ns)}" for each in cpu.tasks[:FEW_TASKS])
         more = f"; and {len(cpu.tasks) - FEW_TASKS} more" if len(cpu.tasks) > FEW_TASKS else ""
-        yield f"  tasks that ran here: {'; '.join(first)}{more}"
+        yield f"  tasks last seen here, with their times on all CPUs: {'; '.join(first)}{more}"
     if cpu.tracing.events:
         cost = "their cost was not measured"
         if cpu.tracing.event_ns is not None:

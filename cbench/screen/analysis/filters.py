@@ -66,6 +66,8 @@ def _keep(data: Data, option: str, texts: Sequence[str]) -> NDArray[np.bool_]:
             if name not in factors:
                 raise UsageError(f"{option} {text}: no factor {name}; the factors are {', '.join(factors)}")
             number, names = factors[name]
+            if not wanted:
+                raise UsageError(f"{option} {text}: write FACTOR=LEVEL; the levels of {name} are {', '.join(names)}")
             meant = names if wanted == "*" else wanted.split("|")
             if wrong := [each for each in meant if each not in names]:
                 raise UsageError(

@@ -46,7 +46,9 @@ def test_the_host_counts_as_quiet_only_when_all_tested_cpus_are_isolated() -> No
 
 
 def test_measuring_only_on_ordinary_cpus_is_reported_with_a_remedy() -> None:
-    assert "not isolated: quiet run -- cbench ..." in describe.missing([result(False)])
+    assert "not isolated: to isolate the CPUs, start this with `quiet run -- cbench ...`" in describe.missing(
+        [result(False)]
+    )
     assert not any("not isolated" in line for line in describe.missing([result(False), result(True)]))
 
 

@@ -126,7 +126,8 @@ def test_of_many_causes_the_costliest_are_shown_and_the_rest_counted() -> None:
 def test_a_task_that_ran_once_is_named_in_the_singular() -> None:
     on = on_cpu([(TICK, 1_500)])
     on.tasks = [TaskTimes(7, "python", 1, 1000, 0, 1), TaskTimes(8, "make", 1, 1000, 0, 2)]
-    assert "tasks that ran here: python (7) 1 time, 1.00 us; make (8) 2 times, 1.00 us" in said(measured({1: on}))
+    listed = "python (7) 1 time, 1.00 us; make (8) 2 times, 1.00 us"
+    assert f"tasks last seen here, with their times on all CPUs: {listed}" in said(measured({1: on}))
 
 
 def test_a_tasks_name_is_not_interpreted_as_markup() -> None:
