@@ -15,6 +15,7 @@ import os
 import re
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -228,17 +229,24 @@ def _supervise(
     env = {**os.environ, "PATH": scripts, "HOME": str(work / "home"), "TMPDIR": str(work / "tmp")}
     # timeout(1) is the last resort: should this process be killed without notice, the guest still ends.
     last_resort = max(deadline - time.monotonic(), 0) + 60
-    with open(work / "console", "wb") as console:
-        process = subprocess.Popen(
-            ["timeout", "-s", "KILL", f"{last_resort:.0f}", *command],
-            stdin=subprocess.DEVNULL,
-            stdout=console,
-            stderr=console,
-            env=env,
-            start_new_session=True,
-        )
     lines = Follower(work / "share/output", on_line)
+    # A signal that came while the process starts would leave it behind.
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
     try:
+        with open(work / "console", "wb") as console:
+            process = subprocess.Popen(
+                ["timeout", "-s", "KILL", f"{last_resort:.0f}", *command],
+                stdin=subprocess.DEVNULL,
+                stdout=console,
+                stderr=console,
+                env=env,
+                start_new_session=True,
+            )
+    except BaseException:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        raise
+    try:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
         while not status.exists():
             lines.poll()
             if process.poll() is not None and not status.exists():
