@@ -11,14 +11,8 @@ from rich.table import Table
 from cbench.console import table_console
 from cbench.report.svg import shortened
 from cbench.report.text import chance, marked, number
-from cbench.screen.analysis.result import (
-    EffectResult,
-    EffectSize,
-    MainEffectResult,
-    ResponseHosts,
-    ResponseResult,
-    ScreenResult,
-)
+from cbench.screen.analysis.host_results import ResponseHosts
+from cbench.screen.analysis.result import EffectResult, EffectSize, MainEffectResult, ResponseResult, ScreenResult
 from cbench.screen.analysis.verdict import tested_by
 from cbench.screen.stats.blockplot import BlockPlot
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from math import isnan, sqrt
+from typing import Any, cast
 
 import numpy as np
 
@@ -101,6 +102,13 @@ class SeriesResult:
     p_adjusted: float | None = None
     significant: bool = False
     hosts: HostComparison | None = None
+
+
+BETWEEN_ORDERS = (
+    *("test", "delta_mean", "delta_median", "p_permutation", "p_brunner_munzel", "p_spread", "spread_ratio"),
+    *("signed_ranks", "shift", "away"),
+)
+"""The fields of SeriesResult that compare the orders; across hosts with one order each, they would compare hosts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,20 +266,8 @@ def _stratified(
             at.append(np.full(away.size, number, dtype=np.int32))
         away = np.concatenate(apart)
         test, pairs = stratified.signed_ranks(away, np.concatenate(at)), away.size
-    if test is None:  # the rest compares hosts
-        return replace(
-            result,
-            test=None,
-            delta_mean=None,
-            delta_median=None,
-            p_permutation=None,
-            p_brunner_munzel=None,
-            p_spread=None,
-            spread_ratio=None,
-            signed_ranks=None,
-            shift=None,
-            away=None,
-        )
+    if test is None:
+        return replace(result, **cast("Any", dict.fromkeys(BETWEEN_ORDERS)))
     return replace(
         result,
         p_spread=spread_p(value, random, host),

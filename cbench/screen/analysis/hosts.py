@@ -15,16 +15,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cbench.screen.analysis.effects import ResponseSlice, blocks
-from cbench.screen.analysis.result import (
+from cbench.screen.analysis.host_results import (
     Ends,
     FactorByHost,
     HostEffect,
     HostLevel,
     ResponseHosts,
-    ResponseResult,
     ScreenHosts,
     UnlikeScreenHost,
 )
+from cbench.screen.analysis.result import ResponseResult
 from cbench.screen.data.data import Data, ResponseSeries, Values
 from cbench.stats import multiple_testing
 from cbench.stats.distributions import t_quantile

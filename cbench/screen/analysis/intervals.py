@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from cbench.screen.analysis.result import EffectResult, Ends, MainEffectResult
+from cbench.screen.analysis.host_results import Ends
+from cbench.screen.analysis.result import EffectResult, MainEffectResult
 from cbench.stats.distributions import t_quantile
 
 

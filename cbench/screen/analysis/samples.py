@@ -8,7 +8,8 @@ from math import inf
 import numpy as np
 from numpy.typing import NDArray
 
-from cbench.screen.analysis.result import Ends, FirstRunResult, NoMateriality, SampleResult, StudyResult
+from cbench.screen.analysis.host_results import Ends
+from cbench.screen.analysis.result import FirstRunResult, NoMateriality, SampleResult, StudyResult
 from cbench.screen.data.data import Data, ResponseSeries, Values
 from cbench.screen.stats.adaptive import adaptive_bca
 from cbench.screen.stats.practical_significance import Materiality, OwnWidths, materiality, subsampling

@@ -5,14 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cbench.report.text import MOST, counted, some
+from cbench.screen.analysis.host_results import UnlikeScreenHost
 from cbench.screen.analysis.plots import PLOTS
-from cbench.screen.analysis.result import (
-    EffectResult,
-    FirstRunResult,
-    ResponseResult,
-    ScreenResult,
-    UnlikeScreenHost,
-)
+from cbench.screen.analysis.result import EffectResult, FirstRunResult, ResponseResult, ScreenResult
 from cbench.screen.stats.anova import ANOVA
 from cbench.screen.stats.block_tests import RANKS
 from cbench.screen.stats.lenth import LENTH

@@ -6,15 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from cbench.report.page import Cell, Table
 from cbench.report.text import chance, marked, number, some
-from cbench.screen.analysis.result import (
-    AdjustedSize,
-    EffectResult,
-    Ends,
-    ResponseHosts,
-    ResponseResult,
-    SampleResult,
-    ScreenResult,
-)
+from cbench.screen.analysis.host_results import Ends, ResponseHosts
+from cbench.screen.analysis.result import AdjustedSize, EffectResult, ResponseResult, SampleResult, ScreenResult
 from cbench.screen.analysis.verdict import amount
 from cbench.screen.stats.batch_effects import BootCheck
 from cbench.screen.stats.blockplot import BlockPlot

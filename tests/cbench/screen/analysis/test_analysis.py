@@ -84,36 +84,6 @@ def test_leaving_out_a_treatment_without_its_partners_is_seen_in_the_effects(tmp
     assert rebalanced["effects"]["fp"]["effect"] == 2.5
 
 
-@pytest.mark.parametrize(
-    ("options", "many", "counts", "balanced"),
-    [
-        ({}, 12, [[6, 6], [6, 6], [4, 4, 4]], True),
-        ({"minus": ("fp=0 prf=2",)}, 10, [[5, 5], [4, 6], [4, 4, 2]], False),
-        ({"minus": ("os=* fp=* prf=2",)}, 8, [[4, 4], [4, 4], [4, 4, 0]], True),
-        ({"only": ("fp=0 prf=1", "fp=1 prf=2")}, 4, [[2, 2], [2, 2], [0, 2, 2]], True),
-        ({"only": ("fp=0, prf=1,2",)}, 4, [[2, 2], [4, 0], [0, 2, 2]], True),
-    ],
-)
-def test_choices_of_treatments_report_their_balance(
-    tmp_path: Path, options: dict[str, Any], many: int, counts: list[list[int]], balanced: bool
-) -> None:
-    path = table(tmp_path / "tn.csv", screens.two_by_three())
-    made, _ = analysed(path, replace(QUICK, **options))
-    used = next(each for each in made["design"]["sets"] if each["name"] == made["filter"]["name"])
-    assert used["treatments"] == many
-    assert [list(each.values()) for each in used["counts"].values()] == counts
-    assert used["balanced"] is balanced
-
-
-def test_a_level_with_spaces_is_selected_as_written_and_an_empty_condition_is_refused(tmp_path: Path) -> None:
-    rows = [{**row, "a": ("-O2 -g", "-O3")[row["a"]]} for row in screens.planted(8)]
-    path = table(tmp_path / "flags.csv", rows)
-    made, _ = analysed(path, replace(QUICK, only=("a=-O2 -g",)), chosen=WALL_ONLY)
-    assert made["filter"]["name"] == "only a=-O2 -g"
-    with pytest.raises(UsageError, match="--only: the condition is empty"):
-        analysed(path, replace(QUICK, only=("",)), chosen=WALL_ONLY)
-
-
 def test_in_an_unbalanced_design_the_verdict_uses_unbiased_effects(tmp_path: Path) -> None:
     rows = [row for row in screens.planted(20, effects=(0.05, 0.2, 0.0)) if (row["a"], row["b"]) != (0, 1) or row["c"]]
     made, _ = analysed(table(tmp_path / "skew.csv", rows), chosen=WALL_ONLY)

@@ -12,8 +12,9 @@ import pytest
 
 from cbench.results import to_json
 from cbench.screen.analysis.analysis import analyse
+from cbench.screen.analysis.host_results import FactorByHost
 from cbench.screen.analysis.options import ScreenOptions
-from cbench.screen.analysis.result import FactorByHost, ScreenResult
+from cbench.screen.analysis.result import ScreenResult
 from cbench.screen.data import hosts
 from cbench.screen.data.data import Data, ResponseSeries
 from cbench.screen.design.factorial import Factor
