@@ -111,8 +111,9 @@ def cell_result(cell: SweepCell, virtual: bool) -> MeasuredCell | FailedCell:
     result = workload_result(cell.result, virtual)
     values = result.kept_values or result.trials
     floor: float = min(values) if result.floor is None else result.floor
-    if result.calibration and result.headline.value is not None:
-        floor = result.headline.value
+    center = result.headline.value if result.calibration else None
+    if center is not None:
+        floor = center
     middle = median(values)
     clean = [t.value for t in cell.result.session.trials if not t.polluted]
     share = 100 / floor if floor else 0.0
@@ -122,7 +123,7 @@ def cell_result(cell: SweepCell, virtual: bool) -> MeasuredCell | FailedCell:
         size=cell.size,
         accesses=cell.accesses,
         failed=None,
-        floor_repeats=result.floor is not None,
+        floor_repeats=result.floor is not None and center is None,
         floor_per_access=floor / cell.accesses,
         median=middle,
         median_per_access=middle / cell.accesses,

@@ -6,6 +6,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from cbench.console import table_console
+from cbench.machine.counters import CALIBRATED
 from cbench.sweep.result import FailedCell, MeasuredCell, SweepResult
 from cbench.sweep.sizes import binary
 
@@ -23,7 +24,8 @@ def sweep(result: SweepResult) -> None:
         console.print()
         console.print(_table(result, accesses))
     if not all(cell.floor_repeats for cell in result.measured()):
-        console.print("* no value repeats, so the minimum is shown instead of the floor")
+        instead = "the center of the trials" if counter.name == CALIBRATED else "the minimum"
+        console.print(f"* no value repeats exactly, so {instead} is shown instead of the floor")
 
 
 def _table(result: SweepResult, accesses: int) -> Table:
