@@ -95,7 +95,10 @@ def check_savable(path: str, option: str) -> None:
         )
         raise UsageError(f"{option} {path}: {wrong}")
     place = _followed(path)
-    if _number(place) is not None:
+    number = _number(place)
+    if number is not None:
+        if not _is_writable(number):
+            raise UsageError(f"{option} {path}: is not open for writing")
         return
     where = place if _is_stream(place) else os.path.dirname(place) or "."
     if not os.access(where, os.W_OK):
@@ -130,7 +133,9 @@ def _followed(path: str) -> str:
     placed it.
     """
     for _ in range(40):  # as many as the kernel follows
-        if _number(path) is not None or not os.path.islink(path) or os.lstat(path).st_uid != os.geteuid():
+        if _number(path) is not None or path.startswith("/proc/"):
+            break
+        if not os.path.islink(path) or os.lstat(path).st_uid != os.geteuid():
             break
         path = os.path.join(os.path.dirname(path), os.readlink(path))
     return path
@@ -139,9 +144,18 @@ def _followed(path: str) -> str:
 def _number(path: str) -> int | None:
     """The number of the open file that a path such as /dev/stdout names; None for any other path."""
     folder, _, name = path.rpartition("/")
-    if folder in ("/dev/fd", "/proc/self/fd") and name.isdecimal():
+    if folder in ("/dev/fd", "/proc/self/fd") and name.isdecimal() and len(name) < 9:
         return int(name)
     return {"/dev/stdout": 1, "/dev/stderr": 2}.get(path)
+
+
+def _is_writable(number: int) -> bool:
+    import fcntl  # rarely needed
+
+    try:
+        return fcntl.fcntl(number, fcntl.F_GETFL) & os.O_ACCMODE != os.O_RDONLY
+    except OSError:
+        return False
 
 
 def _is_stream(path: str) -> bool:

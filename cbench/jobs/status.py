@@ -49,8 +49,10 @@ def status(data: str) -> JobStatus:
         return replace(found, state=RUNNING)
     if found.state == FINISHED:
         return found
-    if job is None or _run_since(path):
+    if job is None:
         return found
+    if job.code is not None and _run_since(path):
+        return _progress(path, "", running=False) or found
     code = job.code
     if found.kind == "run" and code in (0, 1):
         return replace(found, state=FINISHED)

@@ -47,10 +47,6 @@ def variables(given: Mapping[str, str]) -> Iterator[None]:
         _VARIABLES.reset(token)
 
 
-class NoTrialEndedError(UsageError):
-    """No trial ended within the time limit."""
-
-
 class Worker:
     """A child process in a separate session that runs one of cbench's modules by protocol.serve()."""
 
@@ -211,7 +207,7 @@ def _next(worker: Worker, name: str, timeout: float, phase: str) -> Any:
     try:
         message = worker.receive(timeout, name)
     except TimeoutError:
-        raise NoTrialEndedError(
+        raise UsageError(
             f"{name}: no trial ended within {timeout:g} s {phase}, so the process was killed (an endless loop? If not, "
             "allow more with --timeout)"
         ) from None

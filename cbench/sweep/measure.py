@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 
 from cbench.measure import measurement
 from cbench.measure.options import MeasureOptions
-from cbench.measure.runner import NoTrialEndedError
 from cbench.model import Result, Workload
 from cbench.sweep.sizes import binary
 from cbench.workloads import registry
@@ -63,10 +62,14 @@ def run(
     tell: Tell,
 ) -> list[SweepCell]:
     """Measure every cell in this order. A cell that fails is returned with the reason. Raises UsageError before
-    measuring for a size or number that the workload does not take, QuietError if the first cell fails for another
-    reason than its time limit, or if every cell fails.
+    measuring for a size or number that the workload does not take, QuietError if the smallest cell cannot be
+    measured, before the others are, or if every cell fails.
     """
     settings = [registry.parameters(workload, {"size": size, "n": accesses}, False) for size, accesses in cells]
+    first = min(range(len(cells)), key=cells.__getitem__)
+    measurement.measure(  # what fails here, such as a missing counter, would fail in every cell
+        [workload], [settings[first]], [cpu], isolated=isolated, options=replace(options, trials=1), show=_silent
+    )
     tell(f"{_many(len(cells), 'cell')} of {_many(options.trials, 'trial')}")
     begun = time.monotonic()
     measured: list[SweepCell] = []
@@ -87,8 +90,6 @@ def run(
             )
             measured.append(replace(cell, result=result))
         except QuietError as error:
-            if not (isinstance(error, NoTrialEndedError) or any(each.result for each in measured)):
-                raise  # the other cells would fail too
             errors.append(error)
             measured.append(replace(cell, failed=str(error)))
     if len(errors) == len(cells):
@@ -97,6 +98,10 @@ def run(
         if each.failed:
             tell(f"{each.name}: {each.failed}")
     return measured
+
+
+def _silent(_text: str, _trials: int, _wanted: int) -> None:
+    """Show no progress."""
 
 
 def duration(seconds: float) -> str:

@@ -63,15 +63,16 @@ def apply(host: Host, request: BootRequest, loader: str | None = None) -> BootRe
                 _write(disk, edit)
             ran, not_run = _run(host, plan.steps.commands)
         except OSError as error:
+            # what the earlier apply's commands wrote is not among the files, so the record is still needed
+            needed = bool(earlier and earlier.files and record.commands and not record.generated)
             try:
-                _back(host, disk, record)
+                _back(host, disk, record, forget=not needed)
             except OSError as second:
                 raise Incomplete(
                     f"{_reason(error)}; restoring the files failed too: {_reason(second)}; correct this, then run "
                     "`quiet boot remove`"
                 ) from None
-            if earlier and record.commands and not record.generated:  # what the commands wrote is not among the files
-                records.store(disk, record)
+            if needed:
                 raise Incomplete(
                     f"{_reason(error)}; every file was restored, but the boot loader may still have the earlier "
                     "parameters: correct this, then run `quiet boot remove`"
@@ -131,15 +132,18 @@ def _begin(disk: Disk, plan: BootPlan, first: dict[str, FileEntry]) -> BootRecor
     return record
 
 
-def _back(host: Host, disk: Disk, record: BootRecord) -> None:
-    """Restore files and generated files to their state before this apply, after a failed command."""
+def _back(host: Host, disk: Disk, record: BootRecord, forget: bool) -> None:
+    """Restore files and generated files to their state before this apply, after a failed command. `forget`: remove the
+    record too.
+    """
     for entry in (*record.files, *record.generated):
         if entry.how == THERE:
             continue
         disk.clean(entry.path)
         if disk.data(entry.path) != (entry.before.data if entry.before else None):
             disk.restore(entry.path, entry.before)
-    records.forget(disk, record)
+    if forget:
+        records.forget(disk, record)
 
 
 def remove(host: Host) -> BootReceipt:

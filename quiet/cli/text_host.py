@@ -9,6 +9,7 @@ from quiet import cpulist
 from quiet.cli.text import apply_command, columns, counted, note, out
 from quiet.host.queue import described
 from quiet.kernel.check import ELSEWHERE, MISSING, THERE, UNKNOWN, in_state
+from quiet.settings.profile import bundled
 from quiet.targets import value_types
 
 if TYPE_CHECKING:
@@ -72,7 +73,9 @@ def _applied(applied: AppliedProfile) -> str:
         name = "an unknown profile" if applied.profile == "unknown" else applied.profile
         return f"{name}, but the **journal is damaged** ({applied.damage[0]}{more}): run `quiet restore`"
     since = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(applied.since))
-    incomplete = "" if applied.complete else f"; incomplete: run `{apply_command(applied.source)}` or `quiet restore`"
+    is_profile = "/" in applied.source or applied.source in bundled()
+    again = f"`{apply_command(applied.source)}` or " if is_profile else ""
+    incomplete = "" if applied.complete else f"; incomplete: run {again}`quiet restore`"
     if applied.restoring:
         incomplete = "; a restore was not completed: run `quiet restore` again (with --force or --keep for conflicts)"
     isolated = cpulist.format(applied.cpus.isolated)

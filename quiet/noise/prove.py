@@ -140,9 +140,7 @@ def _check_idle(host: Host, mount: str) -> None:
         tracer = host.text(f"{folder}/current_tracer") or "nop"
         if tracer != "nop":
             place = f"{folder}/current_tracer"
-            raise Refused(
-                f"--prove: the tracer '{tracer}' is in use: end its program, or as root run `echo nop > {place}`"
-            )
+            raise Refused(f"the tracer '{tracer}' is in use: end its program, or as root run `echo nop > {place}`")
 
 
 @contextlib.contextmanager
@@ -168,7 +166,10 @@ def recover(host: Host) -> str:
     text = host.text(_RECORD)
     if text is None:
         return ""
-    pid, started, before = json.loads(text)
+    try:
+        pid, started, before = json.loads(text)
+    except ValueError:
+        return f"{_RECORD} is damaged: remove it"
     if start_time(host, pid) == started:
         return ""
     tracefs.remove_left_over(host)

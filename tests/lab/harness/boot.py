@@ -76,6 +76,11 @@ class Shared:
 ARCHITECTURES: dict[str, Architecture] = {"x86_64": x86, "arm64": arm, "disk": disk, "grub": disk_grub}
 ARCHITECTURES |= {release: CleanDisk(release) for release in ("bookworm", "trixie")}
 
+UNBLOCKED = (
+    "import os, signal, sys; signal.pthread_sigmask(signal.SIG_SETMASK, ()); os.execvp(sys.argv[1], sys.argv[1:])"
+)
+"""Executes a command that gets signals, also if its parent has blocked them."""
+
 
 def missing(kind: str = "x86_64") -> list[str]:
     """The packages to install before a machine of this kind can boot: names of packages."""
@@ -235,7 +240,7 @@ def _supervise(
     try:
         with open(work / "console", "wb") as console:
             process = subprocess.Popen(
-                ["timeout", "-s", "KILL", f"{last_resort:.0f}", *command],
+                [sys.executable, "-ISc", UNBLOCKED, "timeout", "-s", "KILL", f"{last_resort:.0f}", *command],
                 stdin=subprocess.DEVNULL,
                 stdout=console,
                 stderr=console,

@@ -125,7 +125,7 @@ def test_options_that_cannot_be_restored_are_reported_and_forgotten_only_where_t
     record = json.dumps(["4321", "1", before])
     busy = kernel(tmp_path / "a", current_tracer="timerlat")
     plant(Path(busy.root), {RECORD[1:]: record})
-    assert "not restored: --prove: the tracer 'timerlat' is in use" in prove.recover(busy)
+    assert "not restored: the tracer 'timerlat' is in use" in prove.recover(busy)
     assert busy.exists(RECORD)
     assert busy.written == []
     other = kernel(tmp_path / "b", available_tracers="function nop")
