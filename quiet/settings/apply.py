@@ -135,6 +135,11 @@ class _Apply:
             self._round(made)
             made = self._plan()
             self.new = self._new(made)
+        self.failures += [
+            Skipped(c.knob, c.target, f"another program changed it back after each of {_ROUNDS} writes", c.label)
+            for c in made.changes
+            if c.target in changes
+        ]
         self.log.settled({target: self._settled(target) for target in self.record.entries})
         # these changes were neither rejected nor skipped because of a rejected dependency
         written = tuple(c for c in changes.values() if self.record.entries[c.target].wanted is not None)

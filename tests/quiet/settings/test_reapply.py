@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from quiet.host.host import Host
+from quiet.settings import plan
 from quiet.settings.apply import apply
 from quiet.settings.restore import restore
 from tests.quiet.kernels import killed, profile, settings, tree
@@ -61,3 +63,21 @@ def test_a_refused_change_is_tried_again_by_the_next_apply(tmp_path: Path) -> No
     assert not again.failures
     assert [change.wanted for change in again.changes] == ["performance"] * len(again.changes) != []
     assert restore(host).complete
+
+
+def test_a_setting_that_another_program_changes_back_is_a_failure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = tree(tmp_path / "m", settings())
+    governor = next(root.glob("sys/devices/system/cpu/cpufreq/*/scaling_governor"))
+    original = plan.make
+
+    def after_the_other_program(*of: Any) -> plan.Plan:
+        governor.write_text("powersave\n")
+        return original(*of)
+
+    monkeypatch.setattr(plan, "make", after_the_other_program)
+    done = apply(Host(str(root)), profile("cpufreq.governor"))
+    assert [(each.target, each.reason) for each in done.failures] == [
+        (f"file:/{governor.relative_to(root)}", "another program changed it back after each of 5 writes")
+    ]
