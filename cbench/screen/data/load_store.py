@@ -45,7 +45,9 @@ class StoredTrial:
 
 @dataclass(frozen=True, slots=True)
 class BatchFacts:
-    """The facts about a batch: boots (more than one if it was cut short), controlled variables, confirmations."""
+    """The facts about a batch: boot IDs (several if a reboot interrupted the batch), controlled variables, and
+    confirmed levels.
+    """
 
     number: int
     boot_ids: tuple[str, ...]
@@ -142,7 +144,9 @@ def trial_rows(path: Path) -> tuple[list[str], list[str], list[tuple[Cell, ...]]
 def plan_of(
     header: Header, label: str
 ) -> tuple[tuple[Treatment, ...], tuple[ScreenTest, ...], tuple[Mapping[str, str], ...]]:
-    """The plan in the header. Raises QuietError if it is damaged."""
+    """The plan in the header: treatments, tests, and the hard factors' levels in each batch. Raises QuietError if the
+    plan is damaged.
+    """
     try:
         said: Any = header.host["screen"]
         treatments = tuple(
@@ -188,7 +192,7 @@ def _facts(
 
 
 def _set(path: Path) -> list[str]:
-    """The levels that a process left set when it ended."""
+    """Warnings about levels that a process left set on this host when it ended."""
     if lock.held(path):
         return []
     try:

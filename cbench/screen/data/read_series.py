@@ -4,48 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cbench.screen.data.data import Codes, ResponseSeries, Values
-from cbench.tables.columns import MISSING, Coded, Column, ColumnError, Columns, coded
-
-LARGEST = 1e302
-"""The largest accepted magnitude: a million such values still have a finite sum."""
-
-
-def numbers(name: str, column: Column) -> Values:
-    """The column's numbers, NaN for missing ones. Raises ColumnError for any other text and for numbers that are too
-    large.
-    """
-    if isinstance(column, np.ndarray) and column.dtype.kind in "iufb":
-        value = column.astype(np.float64)
-        with np.errstate(invalid="ignore"):
-            wrong = np.flatnonzero(np.abs(value) > LARGEST)
-        if wrong.size:
-            raise ColumnError(name, int(wrong[0]), _large(float(value[wrong[0]])))
-        return value
-    if isinstance(column, Coded):
-        column = [None if code < 0 else column.names[code] for code in column.codes.tolist()]
-    return np.fromiter((_number(name, row, each) for row, each in enumerate(column)), np.float64)
-
-
-def _number(name: str, row: int, text: Any) -> float:
-    if text is None or (isinstance(text, str) and text.strip() in MISSING):
-        return np.nan
-    try:
-        value = float(text)
-    except (TypeError, ValueError):
-        raise ColumnError(name, row, f"{str(text)[:40]!r} is not a number") from None
-    if abs(value) > LARGEST:
-        raise ColumnError(name, row, _large(value))
-    return value
-
-
-def _large(value: float) -> str:
-    return "is infinite" if np.isinf(value) else f"is {value:.3g}: sums of values beyond {LARGEST:g} may be infinite"
+from cbench.tables.columns import Coded, ColumnError, Columns, coded, numbers_of
 
 
 def series(
@@ -63,7 +27,7 @@ def series(
     units = coded("unit", columns["unit"], blank=True) if "unit" in columns else None
     every = np.ones(treatment.size, dtype=bool)
     absent = frozenset(range(int(treatment.max(initial=-1)) + 1))
-    parts = {column: numbers(column, columns[column]) for column in wanted}
+    parts = {column: numbers_of(column, columns[column]) for column in wanted}
     known = np.any([~np.isnan(each) for each in parts.values()], axis=0)
     responses = []  # no row of a response: unobtainable for the treatment; empty values: failed trials
     for column, value in parts.items():

@@ -14,12 +14,12 @@ import numpy as np
 
 from cbench.formats.registry import refuse_without
 from cbench.screen.data.data import Codes, Data, Values
-from cbench.screen.data.read_series import numbers, series
+from cbench.screen.data.read_series import series
 from cbench.screen.data.roles import MARK, Chosen, roles
 from cbench.screen.design.factorial import Factor
 from cbench.store.kind import is_store
 from cbench.tables import read as table
-from cbench.tables.columns import Coded, Column, ColumnError, Columns, coded
+from cbench.tables.columns import Coded, Column, ColumnError, Columns, coded, numbers_of
 from quiet import UsageError
 
 OWN = ("workload", "run", "batch", "iteration", "position", "treatment", MARK)
@@ -128,10 +128,10 @@ def _data(path: Path, columns: Columns, chosen: Chosen) -> Data:
     typed_factors = tuple(Factor(name, levels[name].names, name in plots or name in chosen.hard) for name in factors)
     hard = any(factor.hard for factor in typed_factors)
     work = coded("workload", columns["workload"], blank=True) if role.workload else None
-    iteration = _whole("iteration", numbers("iteration", columns["iteration"])) if role.iteration else None
+    iteration = _whole("iteration", numbers_of("iteration", columns["iteration"])) if role.iteration else None
     if iteration is None and block is not None and not hard:
         iteration = block.codes
-    position = _whole("position", numbers("position", columns["position"])) if role.position else None
+    position = _whole("position", numbers_of("position", columns["position"])) if role.position else None
     return Data(
         path.stem,
         typed_factors,

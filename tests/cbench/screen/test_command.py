@@ -34,6 +34,7 @@ def cbench(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
         ("a,b\n1,2\n", "no column value; it has a, b; name the response columns with --value"),
         ("iteration,value\n0,1\n", "no factor column; it has iteration, value"),
         (GOOD + "0,0,0,1\n0,1,0,inf\n", "line 3: column value: is infinite"),
+        (GOOD + "0,0,0,1_000\n", "line 2: column value: '1_000' is not a number"),
         (GOOD + "0,0,0,1\n0,1,0,x\n", "line 3: column value: 'x' is not a number"),
         (GOOD + "0,0,0,1\n0,1,0.5,2\n", "line 3: column iteration: is not a whole number below 2^31 in magnitude"),
         (GOOD + "0,0,0,1\n0,,0,2\n", "line 3: column b: is empty"),

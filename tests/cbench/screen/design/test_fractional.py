@@ -99,7 +99,7 @@ def test_generators_may_have_the_factors_names() -> None:
         (["D=AB", "D=AC"], "d already has a generator"),
         (["D=AB", "E=AD"], "d has a generator of its own"),
         (["D=A"], "d would be the same as a"),
-        (["D=AB", "E=AB"], "d and e would be the same, because their generators are equal"),
+        (["D=AB", "E=AB"], "d and e would be aliased: their generators have the same factors"),
     ],
 )
 def test_anything_but_a_generator_is_refused_in_one_line(generators: list[str], words: str) -> None:

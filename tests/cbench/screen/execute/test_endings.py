@@ -217,7 +217,7 @@ def test_changed_build_artifacts_prevent_a_resume(tmp_path: Path) -> None:
     (tmp_path / "e.db.builds" / "0001" / "n").write_text("3\n")
     done = screen("resume", "e.db", folder=tmp_path)
     assert done.returncode == 3
-    assert "e.db.builds/0001: has changed since it was built" in done.stderr
+    assert "e.db.builds/0001: the files or the build commands have changed since the build" in done.stderr
     (tmp_path / "e.db.builds" / "0001" / "n").write_text("2\n")
     assert screen("resume", "e.db", folder=tmp_path).returncode == 0
     assert {(t.treatment // 2, t.values["y"]) for t in read(tmp_path / "e.db").trials} == {(0, 1.0), (1, 2.0)}

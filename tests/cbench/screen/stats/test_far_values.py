@@ -65,13 +65,7 @@ def test_tiny_values_have_a_deviation_in_the_table(tmp_path: Path) -> None:
         assert row["t"][0] < row["mean"] < row["t"][1]
 
 
-def test_values_too_large_to_be_squared_are_reported(tmp_path: Path) -> None:
-    made, _ = analysed(table(tmp_path / "t.csv", planted(1e200)), chosen=BOTH, options=QUICK)
-    said = "beware: wall: there are no intervals by Student's t: the values are too large to be squared"
-    assert said in made["verdict"]
-
-
-def test_values_whose_sums_are_infinite_are_refused_with_their_line(tmp_path: Path) -> None:
-    path = table(tmp_path / "t.csv", planted(1e307))
-    with pytest.raises(UsageError, match=r"line 2: column wall: is 7\.\d*e\+307: sums of values beyond 1e\+302 may"):
+def test_values_too_large_to_be_squared_are_refused_with_their_line(tmp_path: Path) -> None:
+    path = table(tmp_path / "t.csv", planted(1e200))
+    with pytest.raises(UsageError, match=r"line 2: column wall: is beyond ±1e\+150, too large to be squared"):
         analysed(path, chosen=BOTH, options=QUICK)
