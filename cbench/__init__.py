@@ -1,7 +1,7 @@
 """cbench: measure C code with cycle accuracy, with the provenance of every trial.
 
 These names are the public API (docs/api.md). Each is imported on first use, so `import cbench` itself loads nothing.
-`cbench.measure` and `cbench.compare` are both packages and functions.
+`cbench.measure` and `cbench.compare` are packages that can also be called as functions.
 """
 
 from __future__ import annotations

@@ -71,12 +71,12 @@ SOURCES = sorted(
     for pattern in ("cbench/c/*.c", "cbench/c/workloads/*.c", "quiet/noise/c/chain.c")
     for source in CHECKOUT.glob(pattern)
 )
-"""All C files, so that the file of a new workload needs no entry here. quiet's chains are compiled into the timed
-loop.
+"""All C files, so that the file of a new workload needs no entry here. `chain.c` of quiet is included because trials
+with calibrated cycles run its chains of additions right before and after the workload.
 """
 
 # Every build with one compiler must yield the same machine code: no link-time optimization across the call, no
-# vectorizing, functions on cache-line borders. Results must be identical too: no fused multiply-add, which gcc would
+# vectorizing, functions aligned to cache lines. Results must be identical too: no fused multiply-add, which gcc would
 # use on arm64.
 FLAGS = ["-O2", "-g", "-Wall", "-fno-lto", "-fno-tree-vectorize", "-falign-functions=64", "-ffp-contract=off"]
 

@@ -67,7 +67,7 @@ class Calibration:
     """The conversion of clock ticks to cycles. The clock moves in steps of `step` ticks.
 
     `edge`: the part of a chain's time that is not additions, in ticks. `length`: the number of additions, and so of
-    cycles, of each chain around a trial. `machine`: the architecture. `ticks_per_cycle`: the fastest value, measured
+    cycles, of each chain around a trial. `machine`: the architecture. `ticks_per_cycle`: the lowest ratio measured
     before the first trial. `obstacle`: the reason why chains cannot measure cycles here, "" if they can.
     """
 

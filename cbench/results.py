@@ -1,7 +1,6 @@
-"""Convert results to JSON, and to tables in a notebook.
+"""Convert results to JSON, for `--json` and for the host's facts in a store.
 
-A result is a frozen dataclass whose fields are named as its JSON keys. Only this module converts results to
-dictionaries, for `--json`, for exports and for the store.
+A result is a frozen dataclass whose fields have the names of the JSON keys.
 """
 
 from __future__ import annotations
@@ -96,7 +95,7 @@ def extended(kind: type[T], value: DataclassInstance, /, **others: object) -> T:
 
 
 def json_object(value: object) -> dict[str, JsonValue]:
-    """The JSON object of a dataclass or a mapping, by to_json()."""
+    """The JSON object of a dataclass or a mapping, by to_json(). Raises TypeError for another value."""
     content = to_json(value)
     if not isinstance(content, dict):
         raise TypeError(f"{type(value).__name__} is not an object in JSON")

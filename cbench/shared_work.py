@@ -1,7 +1,7 @@
 """Apply one function to many numbers, with one process per CPU but at most MOST processes.
 
 Processes are forked, so that they share the arrays that the function uses; their results are pickled into shared
-memory. If a process fails, this process repeats its part, and so raises the same error.
+memory. If a process fails, this process repeats its part, so that an error of the function is raised here.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ MOST = 8
 
 
 def every(function: Callable[[int], T], count: int) -> list[T]:
-    """The results function(0), function(1), ..., function(count - 1)."""
+    """The list of the results function(0), function(1), ..., function(count - 1)."""
     parts = min(len(os.sched_getaffinity(0)), MOST, count)
     bounds = [count * number // max(parts, 1) for number in range(parts + 1)]
     children: dict[int, tuple[int, int]] = {}  # part -> (process, memory of its results)

@@ -1,6 +1,7 @@
 """quiet: make a Linux host quiet, verify it, and restore every setting to its original value.
 
-These names are the public API (docs/api.md). Each is imported when it is first used: `import quiet` loads nothing.
+The names in `__all__` are the public API (docs/api.md). Each is imported at its first use; `import quiet` alone loads
+no other module of the package.
 """
 
 from __future__ import annotations

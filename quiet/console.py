@@ -30,7 +30,7 @@ _STEERING = {
 
 
 def emit(text: str) -> None:
-    """Write to stdout; a closed pipe ends the command silently, like other programs."""
+    """Write to stdout; a closed pipe ends the command silently, as in other programs."""
     try:
         sys.stdout.write(printable(text))
         sys.stdout.flush()
@@ -98,11 +98,11 @@ def check_savable(path: str, option: str) -> None:
     number = _number(place)
     if number is not None:
         if not _is_writable(number):
-            raise UsageError(f"{option} {path}: is not open for writing")
+            raise UsageError(f"{option} {path}: not open for writing; give another file")
         return
     where = place if _is_stream(place) else os.path.dirname(place) or "."
     if not os.access(where, os.W_OK):
-        raise UsageError(f"{option} {path}: not writable")
+        raise UsageError(f"{option} {path}: not writable by this user; give another file")
 
 
 def save(path: str, content: str | bytes, option: str) -> None:
@@ -129,8 +129,8 @@ def save(path: str, content: str | bytes, option: str) -> None:
 
 
 def _followed(path: str) -> str:
-    """The path to which symbolic links of this user lead. Any other link is replaced, because another user may have
-    placed it.
+    """The path after following the symbolic links that this user owns. save() replaces any other link, because another
+    user may have placed it.
     """
     for _ in range(40):  # as many as the kernel follows
         if _number(path) is not None or path.startswith("/proc/"):

@@ -75,8 +75,8 @@ def parse_mask(text: str) -> CpuSet:
 
 
 def format_mask(cpus: Iterable[int]) -> str:
-    """Format a mask in the kernel's groups: no "0x", at most eight digits per group (else writing it fails with
-    EOVERFLOW).
+    """Format a mask as the kernel does: no "0x", and at most eight digits per group, because the kernel rejects longer
+    groups with EOVERFLOW.
     """
     bits = sum(1 << cpu for cpu in set(cpus))
     digits = f"{bits:x}"

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
 
 
 class QuietError(Exception):
-    """A message for the user; `exit_code`: the command's exit code."""
+    """An expected error; its text is the message for the user, `exit_code` the command's exit code."""
 
     exit_code = 2
 

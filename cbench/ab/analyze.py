@@ -7,10 +7,10 @@ Design of Experiments, 1935, section 21).
 
 An arm differs from A if its whole interval is beyond the floor, which is the largest difference in the interval of A'
 against A. Positions and predecessors are tested by ranks within blocks, with a separate alpha. If positions matter,
-their median effects are subtracted before arms are compared: the squares give each arm every position equally often, so
-this removes noise without shifting estimates. An arm that affects its successor never runs after itself in a block, so
-a significant effect of a predecessor may look like a difference between arms: the floor is then raised to the size of
-this effect.
+their median effects are subtracted before arms are compared: the Williams squares give each arm every position equally
+often, so this removes noise without shifting estimates. An arm that affects its successor never runs after itself in a
+block, so a significant effect of a predecessor may look like a difference between arms: the floor is then raised to the
+size of this effect.
 
 If each block measures one of several builds of every arm, blocks of one build share its layout, so their differences
 are not independent. The unit is then the layout, represented by the Hodges-Lehmann center of its blocks' differences.
@@ -49,7 +49,9 @@ Orders = Sequence[Sequence[int]]
 
 @dataclass(frozen=True, slots=True)
 class ArmShift:
-    """The shift of one arm against A, as the logarithm of the ratio of their times."""
+    """The shift of one arm against A, as the logarithm of the ratio of their times. `arm`: the arm's number (from 0);
+    `outcome`: faster, slower, within the floor, no difference shown, or too few blocks.
+    """
 
     arm: int
     shift: Shift
@@ -85,7 +87,9 @@ class SmallestEffect:
     units: int
 
     def units_for(self, wanted: float) -> int:
-        """The number of units that would detect `wanted`: widths shrink with the square root of the number of units."""
+        """The number of units that would detect the log ratio `wanted`: widths shrink with the square root of the
+        number of units.
+        """
         return max(self.units + 1, round(self.units * (self.effect / wanted) ** 2))
 
 
@@ -93,8 +97,9 @@ class SmallestEffect:
 class BlockAnalysis:
     """The result of analyze().
 
-    `floor`: the log ratio by which A may differ from itself; `copy`: A' against A. `layouts`: number of layouts per
-    arm, 1 if builds do not vary. `position` and `predecessor`: None if there are too few blocks.
+    `floor`: the log ratio by which A may differ from itself; `copy`: A' against A; `arms`: the other arms against A.
+    `layouts`: number of layouts per arm, 1 if builds do not vary. `detectable`, `position` and `predecessor`: None if
+    there are too few blocks or, for `detectable`, too few layouts.
     """
 
     blocks: int
@@ -113,8 +118,8 @@ class BlockAnalysis:
 
     @property
     def unlike_itself(self) -> float:
-        """The smallest difference in the interval of A' against A, as a log ratio; more blocks do not lower the floor
-        below it.
+        """The smallest absolute log ratio in the interval of A' against A; more blocks do not lower the floor below
+        this value.
         """
         return max(0.0, self.copy.low, -self.copy.high)
 
@@ -165,8 +170,8 @@ def fewest_layouts(arms: int) -> int:
 
 
 def _without_position(times: Rows, orders: Orders) -> tuple[list[list[float]], OrderShift | None]:
-    """The logarithms, minus the median effect of each position if positions matter; and the result of the test of
-    positions.
+    """The logarithms of the times, with the median effect of each position subtracted if positions matter; and the
+    result of the test of positions, None if there are too few blocks.
     """
     logs = [[log(value) for value in row] for row in times]
     residuals = _residuals(logs)
@@ -222,8 +227,9 @@ def _outcome(each: Shift, floor: float, copy: Shift) -> str:
 
 
 def _detectable(shifts: Sequence[Shift], copy: Shift, units: int, power: float) -> SmallestEffect | None:
-    """An effect is detected if its estimate minus half its interval is above the floor, which is half an interval plus
-    the distance of A' from A; without a difference, this distance is sqrt(2/pi) standard errors on average.
+    """An effect is detected if its estimate minus half the width of its interval is above the floor. The floor is half
+    the width of the interval of A', plus the distance of A' from A. If A and A' do not differ, this distance is
+    sqrt(2/pi) standard errors on average.
     """
     if not copy.attained or not all(each.attained for each in shifts):
         return None
@@ -271,8 +277,8 @@ def _away(placed: Rows, at: int) -> float:
 
 
 def predecessor_effect(logs: Rows, orders: Orders) -> OrderShift | None:
-    """Test whether the runs right after some arm deviate from the other runs of their block; None as for
-    position_effect().
+    """Test whether the runs right after some arm deviate from the other runs of their block. Returns None
+    under the same condition as position_effect().
 
     `logs`: logarithms of times, without the effect of positions. In each block, the random order draws an arm's
     successor from all other arms, so the sum of the successors' ranks has the mean and the variance of such draws. p is

@@ -43,8 +43,8 @@ class StagedArms:
 
 
 def stage_layouts(options: AbOptions, folder: Path, show: Show, tell: Callable[[str], None]) -> tuple[StagedArms, ...]:
-    """Stage the arms in each layout. Raises UsageError as stage() does, and if all builds of an arm with {program} in
-    its command are the same program.
+    """Build and copy the arms of each layout. Raises UsageError as stage() does, and if all builds of an arm with
+    {program} in its command are the same program.
     """
     layouts = []
     for number in range(options.layouts):
@@ -73,7 +73,7 @@ def _silent(_line: str) -> None:
 
 
 def stage(options: AbOptions, folder: Path, tell: Callable[[str], None], number: int = 0) -> StagedArms:
-    """Build layout `number` (from 0) of all arms and copy A into this directory. Raises UsageError if an arm cannot be
+    """Build layout `number` (from 0) of all arms in `folder`, and copy A there. Raises UsageError if an arm cannot be
     built or has no program.
     """
     layout = draw(options.preset, options.seed, number)

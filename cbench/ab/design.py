@@ -39,7 +39,8 @@ def whole_squares(blocks: int, arms: int) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoppingRule:
-    """The rule that ends a measurement. `blocks`: None continues until the effect (a log ratio) is detectable.
+    """The rule that ends a measurement. `blocks`: the requested number of blocks; None measures until the effect (a log
+    ratio) is detectable or the time limit is reached.
     `budget_s`: time limit for measuring in seconds; `strict`: enforce the limit even if fewer than FEWEST blocks fit.
     `layouts`: the number of builds that the blocks use in turn.
     """
@@ -61,8 +62,8 @@ class StoppingRule:
         return whole_squares(int(GROWTH * blocks) + 1, self.arms)
 
     def over(self, blocks: int, spent_s: float) -> str:
-        """The reason why no further block may begin, "" if one may. `spent_s`: the duration of the blocks so far in
-        seconds.
+        """The reason why no further block may begin, "" if another block may begin. `spent_s`: the duration of the
+        blocks so far in seconds.
         """
         if self.blocks is not None and blocks >= self.blocks:
             return BLOCKS

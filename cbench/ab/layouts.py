@@ -1,6 +1,7 @@
 """Draw the random values of each build's layout from a seed, and pass these values to the build command.
 
-`cbench layout` measures the effect of layouts; `cbench ab` and `cbench gate` measure each block in the next layout.
+`cbench layout` measures the effect of layouts; `cbench ab` and `cbench gate` measure successive blocks in successive
+layouts.
 """
 
 from __future__ import annotations
@@ -79,8 +80,8 @@ def placeholder(preset: str) -> str:
 
 
 def build_program(command: str, text: str, folder: str, target: Path) -> None:
-    """Run a build that must write this executable. Raises UsageError if it fails; `text` names the build in the
-    message.
+    """Run a build command that must write the executable `target`. Raises UsageError if the command fails or writes no
+    executable file; `text` names the build in the message.
     """
     try:
         run_checked(command, folder, os.environ, BUILD_S, bound=True)

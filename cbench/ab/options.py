@@ -236,7 +236,7 @@ def environment_of(path: Path) -> tuple[tuple[str, str], ...]:
 
 
 def _share(text: str) -> float:
-    """The share that a text such as "1%" or "0.01" denotes."""
+    """The share that a text such as "1%" or "0.01" denotes. Raises UsageError for any other text."""
     number = re.fullmatch(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)(%?)", text.replace(" ", ""))
     if number is None:
         raise UsageError(f"--effect {text!r}: write a percentage such as 1%")

@@ -22,7 +22,7 @@ class ArmComparison:
     95 %.
 
     `outcome`: faster, slower, within the floor, no difference shown, or too few blocks. `interval`: None if there are
-    too few blocks.
+    too few blocks; `level`: the level of this interval alone.
     """
 
     arm: str
@@ -39,7 +39,8 @@ class NoiseFloor:
 
     `bound`: the share by which the same program may differ from itself here. `raised_by_predecessor`: the bound is the
     effect of the predecessor, because this effect exceeds the difference between the copy and the baseline. `why`: the
-    reason why the baseline itself serves as its copy.
+    reason why the baseline itself serves as its copy, "" if there is a copy. `interval`: None if there are too few
+    blocks.
     """
 
     bound: float
@@ -71,10 +72,11 @@ class AbResult:
 
     `arms`: the baseline, its copy, then the other arms, in the format of `cbench run -- CMD`. `layouts`: measured
     builds per arm; `distinct_builds`: the number of different builds, byte for byte, of the arm with the fewest.
-    `ended`: blocks, effect or budget. `detectable`: the share by which an arm would have to differ to be detected with
-    probability 0.8. `blocks_needed`, or `layouts_needed` with the present number of blocks per layout, and
-    `budget_needed_s`: the requirements for detecting `effect`; None if it is already detectable, or if more would not
-    help. Times are in ns unless the name gives another unit.
+    `ended`: the reason why measuring ended: blocks, effect or budget. `detectable`: the share by which an arm would
+    have to differ to be detected with probability 0.8. `blocks_needed`, or `layouts_needed` with the present number of
+    blocks per layout, and `budget_needed_s`: the requirements for detecting `effect`; None if it is already detectable,
+    or if more blocks would not help. With too few blocks, these figures, `detectable`, `position` and `predecessor` are
+    None. Times are in ns unless the name gives another unit.
     """
 
     counter: Counter
@@ -126,8 +128,8 @@ def ab_result(
     ended: str,
     seconds: float,
 ) -> AbResult:
-    """The result with all figures. `distinct`: the number of different builds of the arm with the fewest; `seconds`:
-    the duration of all blocks.
+    """The result of a comparison, from its trials and its analysis. `distinct`: the number of different builds of the
+    arm with the fewest; `seconds`: the duration of all blocks.
     """
     arms = tuple(replace(each, ratio=None) for each in measured.results)
     names = [each.workload for each in arms]
@@ -177,8 +179,8 @@ def _order(effect: OrderShift, at: int | str) -> OrderEffect:
 
 
 def _needed(analysis: BlockAnalysis, effect: float) -> int | None:
-    """The number of blocks, or of layouts, that would detect the effect; None if the present ones already do, or if A
-    differs from its copy by more than the effect.
+    """The number of blocks, or of layouts, that would detect the effect. None if the present number already does or is
+    too small for an estimate, if A differs from its copy by the effect or more, or if a predecessor raises the floor.
     """
     found = analysis.detectable
     if found is None or found.effect <= effect or analysis.unlike_itself >= effect or analysis.raised:

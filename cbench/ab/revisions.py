@@ -37,8 +37,8 @@ def commit_of(repository: str, revision: str) -> str:
 def checked_out(
     repository: str, commit: str, build: str, prefix: str, folder: Path, environment: Mapping[str, str]
 ) -> Path:
-    """The directory of a built revision; an existing build is reused. Raises UsageError if the checkout or the build
-    fails.
+    """Check out and build a revision below `folder`, unless a build exists there. Returns the directory `prefix` of the
+    revision. Raises UsageError if the checkout or the build fails, or if the revision has no such directory.
     """
     tree, mark = folder / "tree", folder / BUILT
     where = tree / prefix
@@ -49,7 +49,7 @@ def checked_out(
     _git(repository, "clone", "--quiet", "--shared", "--no-checkout", ".", str(tree))
     _git(str(tree), "checkout", "--quiet", "--detach", commit)
     if not where.is_dir():
-        raise UsageError(f"revision {commit[:12]} has no directory {prefix}: run cbench in a directory that it has")
+        raise UsageError(f"revision {commit[:12]} has no directory {prefix}: run cbench in another directory")
     if build:
         try:
             run_checked(build, str(where), environment, BUILD_S, bound=True)
@@ -60,7 +60,9 @@ def checked_out(
 
 
 def _git(folder: str, *arguments: str) -> str:
-    """Run git and return its output. Raises UsageError with the reason that git prints if it fails."""
+    """Run git and return its output. Raises UsageError if git is not installed, or with the reason that git prints if
+    it fails.
+    """
     git = {
         name: value for name, value in os.environ.items() if name not in ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE")
     }

@@ -45,7 +45,7 @@ class ArmFacts(CommandFacts):
 @dataclass(frozen=True, slots=True)
 class BlocksEnd:
     """The end of a measurement. `why`: the reason why no more blocks are measured; `seconds`: the duration of all
-    blocks; of blocks before a resume, only the times of their runs count.
+    blocks; for blocks before a resume, only the sum of the times of their runs.
     """
 
     why: str
@@ -54,7 +54,7 @@ class BlocksEnd:
 
 @dataclass(frozen=True, slots=True)
 class StoredSession:
-    """The CPUs and host of the last run."""
+    """The counter, host and CPUs of the last run. `pinned`: whether commands were pinned to `cpus`."""
 
     counter: Counter
     host: HostFacts
@@ -135,7 +135,7 @@ def _options(facts: Mapping[str, Any]) -> AbOptions:
 
 
 def place(block: int, position: int, layouts: int) -> dict[str, int]:
-    """The stored form of a trial's place in the design."""
+    """The counts that store a trial's block, its position and, if builds vary, its layout."""
     return {BLOCK: block, POSITION: position, **({LAYOUT: block % layouts} if layouts > 1 else {})}
 
 
@@ -150,7 +150,7 @@ def _check(trials: Sequence[Sequence[Trial]], layouts: int) -> None:
 
 
 class BlockKeeper:
-    """Writes new blocks to the requested file; if there is none, does nothing.
+    """Writes new blocks to the store; without a store, does nothing.
 
     The options are stored before anything is built or measured: a kill at any moment leaves a store that can be
     resumed.

@@ -25,7 +25,7 @@ def result(report: AbResult) -> None:
 
 
 def lines(report: AbResult) -> list[str]:
-    """The sentences of a comparison."""
+    """The lines that describe a comparison."""
     found = [_compared(each, report) for each in report.comparisons]
     found += [_arm(each) for at, each in enumerate(report.arms) if at != 1]
     if report.varied:
@@ -119,7 +119,7 @@ def _next(report: AbResult) -> list[str]:
 
 
 def about(count: int) -> int:
-    """The number rounded up to two digits: 309,692 becomes 310,000."""
+    """The number rounded up to two significant digits: 309,692 becomes 310,000."""
     step: int = 10 ** max(0, len(str(count)) - 2)
     return -(-count // step) * step
 

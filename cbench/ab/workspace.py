@@ -1,8 +1,8 @@
 """Manage the directory for copies and builds of one measurement, in the user's cache.
 
 The directory of a stored measurement is kept until the measurement has ended, so that it resumes with the same files.
-The directory of any other measurement is removed at its end. The next measurement removes directories left by a kill,
-and directories whose store no longer exists.
+The directory of any other measurement is removed when this measurement ends. The next measurement removes the
+directories of killed measurements without a store, and directories whose store no longer exists.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def workspace(store: Path | None, resumed: bool) -> Iterator[Path]:
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[bool]:
-    """Hold the lock of the directory of all measurements."""
+    """A context that holds the lock of the directory of all measurements."""
     fd = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(fd, fcntl.LOCK_EX)
@@ -87,7 +87,7 @@ def _hold(folder: Path) -> int | None:
 
 
 def _remove_stale(base: Path, mine: Path) -> None:
-    """Remove the directories that no process holds and that have no store."""
+    """Remove all directories except `mine` that no process holds and that have no store."""
     for folder in base.iterdir():
         if folder == mine or not folder.is_dir():
             continue

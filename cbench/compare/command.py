@@ -58,7 +58,7 @@ def compare_command(
 ) -> None:
     """Report which tests are faster, slower, or the same.
 
-    Exits with 1 on a regression, with 2 if no test can be judged.
+    Exits with 1 on a regression, and with 2 if no test can be judged.
     """
     from cbench.compare import result, table
     from cbench.compare.markdown import summary

@@ -3,10 +3,11 @@
 If 30 benchmarks do not differ and each is tested at 95 %, at least one of them seems to differ in about four of five
 runs of such a suite. S. Holm, "A simple sequentially rejective multiple test procedure", Scand. J. Statist. 6 (1979)
 65-70: for any number of comparisons, the chance of any false claim is at most alpha. J. P. Shaffer, "Modified
-sequentially rejective multiple test procedures", J. Amer. Statist. Assoc. 81 (1986) 826-831: here, each test has two
-hypotheses: no difference, and a difference beyond the threshold. At most one of the two is true, so each test counts
-once. R. E. Tarone, "A modified Bonferroni method for discrete data", Biometrics 46 (1990) 515-522: tests that cannot
-become significant do not count; here, these are tests in which all processes of both sides have one and the same value.
+sequentially rejective multiple test procedures", J. Amer. Statist. Assoc. 81 (1986) 826-831: with a threshold, each
+test has two hypotheses (no difference, and a difference beyond the threshold). At most one of the two is true, so each
+test counts once. R. E. Tarone, "A modified Bonferroni method for discrete data", Biometrics 46 (1990) 515-522: tests
+that cannot become significant do not count; here, these are tests in which all processes of both sides have one and the
+same value.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from quiet import printable
 
 
 def summary(result: CompareResult) -> str:
-    """Regressions and improvements in full, all other tests folded."""
+    """The Markdown text, which shows regressions and improvements, and folds all other tests."""
     changed = [*result.regressions, *result.improvements]
     other = [name for name in result.tests if name not in set(changed)]
     lines = [f"**{plain_text(result.counted)}**", ""]
@@ -45,7 +45,9 @@ def _table(result: CompareResult, names: Sequence[str]) -> list[str]:
 
 
 def _left_out(result: CompareResult) -> list[str]:
-    """The lines of a list: tests that only one file has, tests that cannot be compared, and the notes."""
+    """The lines of a list: failed tests, tests that only one file has, possible renames, tests that are not compared,
+    and the notes.
+    """
     lines = [f"- failed: {plain_text(line)}" for line in result.failed]
     lines += [f"- only in OLD: {code_span(name)}" for name in result.only_in_old]
     lines += [f"- only in NEW: {code_span(name)}" for name in result.only_in_new]

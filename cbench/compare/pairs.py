@@ -23,7 +23,7 @@ CLOSE = 0.8
 
 @dataclass(frozen=True, slots=True)
 class PossibleRename:
-    """A test that is only in OLD and one that is only in NEW, which may be a renamed test."""
+    """The names of a test that is only in OLD and of a test that is only in NEW, which may be one renamed test."""
 
     old: str
     new: str
@@ -32,7 +32,7 @@ class PossibleRename:
 @dataclass(frozen=True, slots=True)
 class FilePair:
     """The paired and the unpaired samples of OLD and one NEW. `several`: whether there is more than one NEW.
-    `failed`: a line for each test that failed in some processes; `note`: a note on every comparison, "" for none.
+    `failed`: a line for each test that failed in at least one process; `note`: a note on every comparison, "" for none.
     """
 
     new: str
@@ -57,7 +57,8 @@ class FilePair:
 
 def load(text: str) -> tuple[tuple[TestSample, ...], bool]:
     """The tests of FILE or FILE:TEST, and whether TEST was given. TEST may be the end of one name, after a colon or a
-    slash. Raises UsageError if the file cannot be read."""
+    slash. Raises UsageError if the file cannot be read or has no such test.
+    """
     path, selection = file_of(text)
     samples = registry.read_with_failed(path)
     if selection is None:
@@ -110,7 +111,9 @@ def pair(first: Sequence[TestSample], second: Sequence[TestSample]) -> list[tupl
 
 
 def file_pairs(old: str, new: Sequence[str]) -> list[FilePair]:
-    """Pair OLD with each NEW. Raises UsageError for a file that has no test in common with OLD."""
+    """Pair OLD with each NEW. Raises UsageError for a NEW that is given twice, cannot be read, or has no test in common
+    with OLD.
+    """
     if twice := [path for path in new if list(new).count(path) > 1]:
         raise UsageError(f"{twice[0]}: is given twice; give each NEW once")
     olds, one = load(old)
@@ -136,7 +139,9 @@ def file_pairs(old: str, new: Sequence[str]) -> list[FilePair]:
 
 
 def _note(old: str, new: str) -> str:
-    """The note on two sides from the same store of `cbench ab`, whose blocks and noise floor are not used here."""
+    """The note on two sides from the same store of `cbench ab`, whose blocks and noise floor are not used here; "" for
+    any other two sides.
+    """
     path, other = file_of(old)[0], file_of(new)[0]
     if path.is_dir() or not path.samefile(other) or not is_store(path):
         return ""

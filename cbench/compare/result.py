@@ -32,8 +32,8 @@ class CompareResult:
 
     `skipped`, `other_units`: tests that are not compared, with the reason. `tests`: the outcome of each test,
     regressions first; with several NEW, the name of a test ends with the file of its NEW. `hosts_differ`: differences
-    between the hosts that the files report. `failed`: tests that failed in some processes, with the error. `a`, `b`:
-    OLD and the first NEW; `margin`: the threshold as a share.
+    between the hosts that the files report. `failed`: tests that failed in at least one process, with the error. `a`,
+    `b`: OLD and the first NEW; `margin`: the threshold as a share, None if there is no threshold.
     """
 
     a: str
@@ -220,7 +220,7 @@ def _compared_all(
     fit: Sequence[tuple[FilePair, TestSample, TestSample]], options: CompareOptions
 ) -> tuple[list[tuple[FilePair, TestSample, TestSample, Comparison]], list[str]]:
     """The comparisons, decided as one family, and a message for each test that cannot be compared. Raises UsageError if
-    no test can.
+    no test can be compared.
     """
     done, skipped = [], []
     for file, x, y in fit:

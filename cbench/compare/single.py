@@ -97,7 +97,7 @@ def unlike(a: TestSample, b: TestSample) -> str:
 
 def compared(a: TestSample, b: TestSample, options: CompareOptions) -> tuple[TestSample, TestSample, Comparison]:
     """Both sides, reduced to the trials that count, and their uncorrected comparison. Raises UsageError if the values
-    do not allow it.
+    cannot be compared.
     """
     if options.clean_only:
         a, b = (_clean(side, which) for side, which in ((a, "A"), (b, "B")))
@@ -188,7 +188,7 @@ def _clean(sample: TestSample, which: str) -> TestSample:
     kept = sample.undisturbed()
     if not kept.processes:
         raise UsageError(f"{sample.name}: no undisturbed trial in {which}: omit --clean-only")
-    # counts of whole tests mark no trial
+    # interruptions counted for a whole test mark no trial: then nothing was removed, and the counts still apply
     return kept if kept.processes == sample.processes else replace(kept, interruptions={})
 
 

@@ -70,7 +70,7 @@ class Comparison:
     `interval`: None if there is no valid interval. `detectable`: the smallest relative difference that would have been
     detected with probability POWER, if this were the only comparison. `p_same`: the result of equivalence(), None if
     there is no threshold. `p_holm`, `p_same_holm`: both p-values corrected for all comparisons of the family, which
-    determine the outcome.
+    determine the outcome. `family`: the number of comparisons in the family.
     """
 
     headline: str
@@ -159,9 +159,9 @@ def compare_samples(
 def equivalence(a: Sequence[Number], b: Sequence[Number], threshold: float) -> float:
     """The p-value of the hypothesis that the ratio of b to a is outside 1 / (1 + threshold) to 1 + threshold.
 
-    The larger p of two rank-sum tests, one against each limit (TOST: D. J. Schuirmann, J. Pharmacokinet. Biopharm. 15
-    (1987) 657-680). Both tests are two-sided, so that this p is at most alpha if the interval at 1 - alpha lies within
-    the limits.
+    It is the larger p-value of two rank-sum tests, one against each limit (TOST: D. J. Schuirmann, J. Pharmacokinet.
+    Biopharm. 15 (1987) 657-680). Both tests are two-sided, so that this p is at most alpha if the interval at 1 - alpha
+    lies within the limits.
     """
     upper = rank_sum([value * (1 + threshold) for value in a], b)
     lower = rank_sum([value / (1 + threshold) for value in a], b)
@@ -194,7 +194,7 @@ def outcome_of(one: Comparison, p: float, p_same: float | None, alpha: float, th
 
 
 def _middle(values: Sequence[Number]) -> Number:
-    """The median; an exact integer if all values are equal, however large."""
+    """The median; if all values are equal, exactly this value, however large it is."""
     return values[0] if min(values) == max(values) else median(values)
 
 

@@ -1,4 +1,4 @@
-"""Judge whole suites: one outcome per test, the summary, and the exit code of a gate."""
+"""Judge whole suites: one outcome per test, the summary, and the exit code of `cbench compare`."""
 
 from __future__ import annotations
 
@@ -106,8 +106,9 @@ def counted(found: Sequence[str], alpha: float, threshold: float | None) -> str:
 
 
 def exit_code(found: Mapping[str, Sequence[str]], regressions: int) -> int:
-    """The exit code of a gate: 1 with a regression, 2 if no test could be judged. `found`: the outcomes by unit; if
-    there are times or cycles, one of these has to be judged, because counts such as B/op are often constant.
+    """The exit code of a comparison: 0 without a regression, 1 with one, 2 if no test could be judged. `found`: the
+    outcomes by unit; if there are times or cycles, at least one of these must be judged, because counts such as B/op
+    are often constant.
     """
     if regressions:
         return REGRESSION

@@ -77,8 +77,8 @@ def detailed(result: CompareResult) -> None:
 
 
 def _left_out(result: CompareResult, console: Console, before: str = "") -> None:
-    """Print `before`, then the tests that only one file has, the tests that cannot be compared, and the differences
-    between the hosts.
+    """Print the tests that were not compared, failed, are in only one file or may be renamed, the differences between
+    the hosts, and the interruptions. `before`: a prefix of the first line.
     """
     renamed = [f"{each.old} is now {each.new}" for each in result.possible_renames]
     others = [

@@ -19,7 +19,7 @@ MOST_CAUSES = 4
 
 
 FROM_ZERO = "from 0"
-"""The change of a value that was 0, which has no ratio."""
+"""The text for a change from 0, which has no ratio."""
 
 
 def percent(ratio: float | None) -> str:
@@ -30,7 +30,7 @@ def percent(ratio: float | None) -> str:
 
 
 def change(percents: float | None, interval: tuple[float, float] | None, unit: str = "") -> str:
-    """A change in percent, such as "+1.25", with as many digits as its interval justifies."""
+    """A change in percent, such as "+1.25", with as many digits as its interval justifies; FROM_ZERO for None."""
     if percents is None:
         return FROM_ZERO
     return f"{_to_width(percents, interval or (percents, percents))}{unit}"
@@ -59,7 +59,7 @@ def _short(value: float, sign: str = "") -> str:
 
 def amount(value: float, sign: str = "") -> str:
     """A headline as text: a whole number in full, a number of at least 1,000 with one decimal, any other with six
-    digits.
+    significant digits.
     """
     if isinstance(value, int) or (value.is_integer() and abs(value) >= 1):
         return f"{int(value):{sign},}"
@@ -119,9 +119,7 @@ def verdict(
 
 
 def _too_few(comparison: Comparison, alpha: float, more: str) -> str:
-    """The observed difference, why it proves nothing about the programs, and a command that would collect enough
-    data.
-    """
+    """The observed difference, why it proves nothing about the programs, and how to collect enough data."""
     wanted = needed(alpha, comparison.family)
     many = " and ".join(counted_processes(number) for number in comparison.processes)
     where = "" if comparison.family == 1 else f" for {comparison.family:,} comparisons"

@@ -50,10 +50,10 @@ class DoctorOptions:
 class Examined:
     """The measurements of one process.
 
-    `headline`: None if the cycles cannot be determined; `median`: the median of all its trials; `undisturbed`: that of
-    the trials without a known interruption, None if these are fewer than a tenth. `others_busy`: the share of the other
-    CPUs' time that was not idle; `sibling_busy`: the same for the other threads of the measured core, None if there are
-    none.
+    `headline`: None if the cycles cannot be determined; `median`: the median of all its trials; `undisturbed`: the
+    median of the trials without a known interruption, None if these are fewer than a tenth. `others_busy`: the share of
+    the other CPUs' time that was not idle; `sibling_busy`: the same for the other threads of the measured core; both
+    are None if there are no such CPUs.
     """
 
     result: Result
@@ -81,7 +81,7 @@ class Examination:
         return 2 * sum(one.headline is not None for one in self.processes) > len(self.processes)
 
     def headline_of(self, one: Examined) -> float | None:
-        """The headline of a process."""
+        """The headline of a process, None if it has none; the median of all its trials if most processes have none."""
         return one.headline if self.has_headlines else one.median
 
 
@@ -120,8 +120,8 @@ def examine(options: DoctorOptions, show: Show) -> Examination:
 
 
 def wants_more(done: int, elapsed: float, longest: float, seconds: float) -> bool:
-    """Whether to measure another process: yes while time remains, and for the first FEWEST up to LATEST times as
-    long.
+    """Whether to measure another process. The first LEAST processes are always measured, further ones up to FEWEST
+    until LATEST times `seconds` have passed, and all others if a process as long as the longest would end in time.
     """
     if done < FEWEST:
         return done < LEAST or elapsed < LATEST * seconds
@@ -129,8 +129,8 @@ def wants_more(done: int, elapsed: float, longest: float, seconds: float) -> boo
 
 
 def headline(result: Result) -> float | None:
-    """The headline of a process, as in `cbench compare`: its calibrated cycles or, without these, the median of its
-    trials.
+    """The headline of a process, as in `cbench compare`: its calibrated cycles (None if they cannot be determined)
+    or, with any other counter, the median of its trials.
     """
     if result.session.counter.calibration:
         return headline_of([result.trials], [result.trials], result.session.counter).value

@@ -1,4 +1,4 @@
-"""Find the most effective improvements on this machine, with the difference that each would make detectable.
+"""Find the most effective remedies on this machine, with the difference that each would make detectable.
 
 Gains are measured: all processes are compared with the half that was least disturbed, and all trials with the
 uninterrupted ones. Only the gain from more processes is computed: the square root of the factor.

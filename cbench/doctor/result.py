@@ -1,4 +1,4 @@
-"""Define the answer of `cbench doctor` as frozen values for `--json` and the text."""
+"""Define the result of `cbench doctor` as frozen values for `--json` and the text."""
 
 from __future__ import annotations
 
@@ -21,13 +21,14 @@ from cbench.stats.headline import resolution_of
 FEW = 16
 """With fewer processes, the sample may lack a rare outlier."""
 FINE = 0.001
-"""The difference for which the number of processes is reported."""
+"""The difference, as a share, for which the required number of processes is reported."""
 
 
 @dataclass(frozen=True, slots=True)
 class SpreadFigures:
-    """Interquartile ranges as shares of the median: `within`: the range within a process's kept trials (median over the
-    processes); `between`: the range between the processes' numbers; `range`: the full range of these numbers.
+    """Ranges as shares of the median. `within`: the interquartile range of a process's kept trials (median over the
+    processes); `between`: the interquartile range of the processes' numbers; `range`: the full range of these numbers.
+    `trials`: the number of trials per process.
     """
 
     within: float
@@ -77,8 +78,9 @@ class OneAfterTheOther:
 
 @dataclass(frozen=True, slots=True)
 class DoctorResult:
-    """The answer of `cbench doctor`.
+    """The result of `cbench doctor`.
 
+    `step_share`: the resolution of a process's number as a share of it, None if unknown.
     `processes_for_0_1_percent`: None if too many are needed. `states`: "" if the processes do not fall into two groups.
     `not_told`: the reason for using the medians of all trials, "" if the headlines are used. `frequency`: None if
     unknown. `kept_trials`: the share of trials that were not discarded; `disturbed_trials`: the share with a known
@@ -108,7 +110,7 @@ class DoctorResult:
 
 
 def doctor_result(found: Examination, processes: int, seed: int) -> DoctorResult:
-    """The result of an examination: its figures, and the answer in one line. `processes`: processes per side of a
+    """The result of an examination: its figures, and the verdict in one line. `processes`: processes per side of a
     comparison.
     """
     each = found.processes
@@ -164,7 +166,7 @@ def doctor_result(found: Examination, processes: int, seed: int) -> DoctorResult
 
 
 def verdict(visible: Detectable, needed: int | None, measured: int) -> str:
-    """The answer as one line; `measured`: the number of processes that support it."""
+    """The verdict in one line; `measured`: the number of processes that support it."""
     line = (
         f"differences below {percent(visible.difference)} in pure computation are lost in the noise here with "
         f"{visible.processes} processes (A/A)"
@@ -178,7 +180,9 @@ def verdict(visible: Detectable, needed: int | None, measured: int) -> str:
 
 
 def percent(share: float) -> str:
-    """The share as a percentage with at least two digits: "0.62 %"."""
+    """The share as a percentage: with up to two significant digits below 10 %, such as "0.62 %", else as a whole
+    number.
+    """
     value = 100 * share
     return f"{value:.2g} %" if value < 10 else f"{value:,.0f} %"
 
@@ -196,7 +200,7 @@ def _kept_values(one: Examined) -> list[int]:
 
 
 def _step(found: Examination, middle: float) -> float | None:
-    """The resolution of a process's number, as a share of it."""
+    """The resolution of a process's number, as a share of it; None if unknown."""
     counter = found.processes[0].result.session.counter
     if counter.calibration:
         chains = [t.chains for one in found.processes for t in one.result.trials if t.chains and kept(t)]
@@ -205,7 +209,7 @@ def _step(found: Examination, middle: float) -> float | None:
 
 
 def _frequency(found: Examination) -> FrequencyRange | None:
-    """The frequency of the CPU, from the calibrations of all processes."""
+    """The frequency of the CPU, from the calibrations of all processes; None if unknown."""
     figures = [workload_result(one.result, True).calibration for one in found.processes]
     known = [each for each in figures if each and each.hz and each.low_hz and each.high_hz]
     if not known:

@@ -1,4 +1,4 @@
-"""Print the answer of `cbench doctor` as text."""
+"""Print the result of `cbench doctor` as text."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ WIDTH = 12
 
 
 def report(result: DoctorResult) -> None:
-    """Print the answer, then its basis, then remedies."""
+    """Print the verdict, then its basis, then the remedies."""
     console = table_console(120)
     console.print(escape(result.verdict), style="bold", soft_wrap=True)
     for name, text in lines(result):

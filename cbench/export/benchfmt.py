@@ -31,7 +31,7 @@ class BenchfmtExporter(Exporter):
 
 
 def _benchmarks(tests: Iterable[TestSample]) -> dict[str, list[TestSample]]:
-    """The tests of each benchmark, which has one value of each unit. Names that become equal get numbers, as in Go."""
+    """The tests of each benchmark, at most one for each unit. Names that become equal get numbers, as in Go."""
     named: dict[str, list[TestSample]] = {}
     for each in tests:
         name = benchmark_name(each)
@@ -41,7 +41,7 @@ def _benchmarks(tests: Iterable[TestSample]) -> dict[str, list[TestSample]]:
 
 
 def _joins(sample: TestSample, others: Sequence[TestSample]) -> bool:
-    """Whether a sample is another unit of the same test."""
+    """Whether a sample is from the same test as the others, in a unit that none of them has."""
     return all(_bare(sample) == _bare(other) and sample.unit != other.unit for other in others)
 
 

@@ -32,8 +32,8 @@ class ExportSource:
 
     `table`: all of its trials, or only the undisturbed ones; `trials`: the number of trials in the table. `series`: the
     series of `cbench run`, None for a study's store and for other programs' files; `samples`: the samples of other
-    programs' files. `what`, `extra`: for messages about a store without series: the kind of its content, and the parts
-    that a file of series cannot hold.
+    programs' files. `what`, `extra`: the kind of content of a store without series, and the parts of this content that
+    other formats cannot represent, both for messages ("" for other data).
     """
 
     path: Path
@@ -57,7 +57,7 @@ class ExportSource:
         if clean_only:
             samples = tuple(kept for each in samples if (kept := each.undisturbed()).processes)
         if not samples:
-            raise UsageError("no undisturbed trial to export: omit --clean-only")
+            raise UsageError(f"{self.path}: no undisturbed trial to export: omit --clean-only")
         return samples
 
 
@@ -73,7 +73,7 @@ def seconds(sample: TestSample, values: Iterable[Number]) -> list[Number] | None
 
 
 class Exporter:
-    """One format.
+    """An output format.
 
     To add a format, write a class in a separate file and add it to export.EXPORTERS. `name`: the value of --format;
     `binary`: the output cannot be written to a terminal, so --output is required. `samples`: the format stores samples,

@@ -59,7 +59,9 @@ def _summary(times: Sequence[float]) -> dict[str, Value]:
 
 
 def _of_commands(group: Group, clean_only: bool) -> dict[str, Value]:
-    """The fields that only commands have. The exit code of a build that ran several times is the highest one."""
+    """The fields that only commands have, {} for other tests. The exit code of a build that ran several times is the
+    highest one.
+    """
     kept = [[each for each in one.trials if not (clean_only and each.polluted)] for one in group.processes]
     trials = [each for one in kept for each in one]
     if not trials or not all(series.each_trial for series in group.series):

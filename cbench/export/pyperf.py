@@ -50,7 +50,7 @@ class PyperfExporter(Exporter):
                 benchmarks.append(pyperf.Benchmark(runs))
         if not benchmarks:
             raise UsageError(
-                "no undisturbed trial to export: omit --clean-only"
+                f"{source.path}: no undisturbed trial to export: omit --clean-only"
                 if clean_only
                 else f"{source.path}: contains no trials"
             )
@@ -64,8 +64,8 @@ def _dumped(pyperf: Any, benchmarks: list[Any]) -> str:
 
 
 def _of_sample(pyperf: Any, source: ExportSource, sample: TestSample) -> Any:
-    """A benchmark with a test of another program. The test's unit must be a time or bytes, or all values must be whole
-    numbers.
+    """A pyperf benchmark for a test of another program. Raises UsageError unless all values are above 0, and either the
+    unit is a time or all values are whole numbers.
     """
     times = [seconds(sample, of) for of in sample.processes]
     is_time = times[0] is not None
@@ -85,7 +85,7 @@ def _of_sample(pyperf: Any, source: ExportSource, sample: TestSample) -> Any:
 
 
 def _run(pyperf: Any, group: Group, process: Process, clean_only: bool) -> Any:
-    """A process as a pyperf run, None if the process has no trials."""
+    """A process as a pyperf run, None if the process has no trial to export. Raises UsageError for a trial of 0."""
     series = process.series
     values = [each.value for each in process.trials if not (clean_only and each.polluted)]
     warmups = series.warmup if len(series.processes) == 1 else []
@@ -140,5 +140,5 @@ def _named(name: str) -> Metadata:
 
 
 def _one_line(value: Any) -> Any:
-    """The value as one line without surrounding blanks, as pyperf's metadata require."""
+    """The value as one line without surrounding blanks, as pyperf requires for metadata."""
     return " ".join(value.split()) if isinstance(value, str) else value

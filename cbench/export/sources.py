@@ -19,8 +19,8 @@ from quiet import UsageError
 
 TEXT, WHOLE, UNSIGNED, LOGICAL, REAL = "string", "int64", "uint64", "bool_", "float64"
 FIXED = "fixed"
-"""The order of `cbench run`: as typed, the same in every run. The columns order, run and position are those of a
-study's file.
+"""The value in the column order for trials of `cbench run`. The columns order, run and position have the same meaning
+as in the export of a study.
 """
 TRIALS = {
     "run": WHOLE,
@@ -137,8 +137,8 @@ def _row(series: StoredSeries, stored: Stored, process: int) -> tuple[Cell, ...]
 
 
 def _time(ns: int | None) -> str:
-    """A time in UTC, to the microsecond: it is derived from two clocks, which are not read closer together than
-    that.
+    """A time in UTC, to the microsecond; "" for None. More digits would be meaningless, because the time is derived
+    from two clocks that cannot be read less than a microsecond apart.
     """
     if ns is None:
         return ""

@@ -28,7 +28,9 @@ DEAR_S = 0.005
 
 @dataclass(frozen=True, slots=True)
 class KernelCounts:
-    """/proc/stat and /proc/interrupts at one moment, unparsed, because reading between two trials has to be quick."""
+    """The content of /proc/stat and /proc/interrupts at one moment, unparsed, because reading between two trials has to
+    be quick.
+    """
 
     stat: bytes
     interrupts: bytes
@@ -57,7 +59,7 @@ class CountReader:
         return (ticks[1] - ticks[0]) * 1000 // os.sysconf("SC_CLK_TCK")
 
     def interrupts(self, before: KernelCounts, after: KernelCounts) -> dict[str, int]:
-        """The number of interrupts between two snapshots, by line."""
+        """The number of interrupts between two snapshots, by line of /proc/interrupts."""
         return new_interrupts(before.interrupts.decode(), after.interrupts.decode(), self._cpus)
 
     def close(self) -> None:
@@ -94,7 +96,9 @@ def stolen(text: str, cpus: Collection[int]) -> int | None:
 
 
 def new_interrupts(before: str, after: str, cpus: Collection[int]) -> dict[str, int]:
-    """The increase of each line of /proc/interrupts, such as "LOC (Local timer interrupts)", on these CPUs."""
+    """The increase of each line of /proc/interrupts, such as "LOC (Local timer interrupts)", on these CPUs. Lines that
+    did not increase are omitted; {} if a line was added or removed.
+    """
     head, *lines = after.splitlines() or [""]
     names = head.split()
     columns = [at for at, name in enumerate(names, 1) if name.removeprefix("CPU") in {str(cpu) for cpu in cpus}]
@@ -126,8 +130,8 @@ class StartCounts:
 
 
 def start_counts(empty: Sequence[ProgramEnd]) -> StartCounts:
-    """The lower quartiles over the starts of an empty program, and their shortest wait: on a busy machine, most starts
-    wait for other tasks.
+    """The lower quartile of each count over the starts of an empty program, but the shortest wait, because on a busy
+    machine most starts wait for other tasks. All counts are 0 without starts.
     """
     if not empty:
         return StartCounts()

@@ -36,8 +36,8 @@ WALL = Counter("wall", "ns", True, "", "CLOCK_MONOTONIC before vfork and after t
 
 @dataclass(slots=True)
 class CommandSeries:
-    """The trials of one command so far, and those that are not stored yet. `cycles_missing`: the reason why cycles are
-    missing.
+    """The trials of one command so far. `stored`: the number of trials that are already stored; `cycles_missing`: the
+    reason why cycles are missing, "" if they are not.
     """
 
     command: ExternalCommand
@@ -72,7 +72,7 @@ class CommandSession:
 @dataclass(frozen=True, slots=True)
 class Measured:
     """The measurements of all commands on the same CPUs. `empty`: times of an empty program in ns; `interrupts`: the
-    reason why interrupt counts are missing.
+    reason why interrupt counts are missing, "" if they are available.
     """
 
     series: tuple[CommandSeries, ...]
@@ -85,7 +85,7 @@ class Measured:
 
 
 class CommandRunner:
-    """Executes commands in a constant environment, each time with a different stack position if the options say so."""
+    """Executes commands in a constant environment, each time with a different stack position if `pad` is set."""
 
     def __init__(self, options: ExternalOptions, launcher: Launcher, cpus: frozenset[int], start: StartCounts) -> None:
         self._options, self._launcher, self._start = options, launcher, start
@@ -145,7 +145,9 @@ def cycles_event(counter: str) -> str:
 
 
 def seldom(show: Show) -> Show:
-    """Show progress at most every SHOWN_EACH_S seconds: drawing takes as long as a short command."""
+    """A function that calls `show` at most once per SHOWN_EACH_S seconds, because drawing takes as long as a short
+    command.
+    """
     next_at = 0.0
 
     def shown(text: str, done: int, total: int) -> None:
@@ -203,7 +205,7 @@ def session(options: ExternalOptions, tell: Callable[[str], None]) -> Iterator[C
 
 def warm(series: CommandSeries, runner: CommandRunner, options: ExternalOptions, show: Show) -> None:
     """Run trials to be discarded: the requested number or, by default, until times have settled, but at most LIMIT
-    trials, and no longer than WARMUP_SHARE of the time.
+    trials, and no longer than WARMUP_SHARE of `options.seconds`.
     """
     values: list[int] = []
     most = settling.LIMIT if options.warmup is None else options.warmup
@@ -273,7 +275,7 @@ class CommandFacts:
 
 
 class CommandKeeper:
-    """Writes the new trials of commands to the requested file; if there is none, does nothing."""
+    """Writes the new trials of commands to the store; without a store, does nothing."""
 
     def __init__(self, store: Store | None) -> None:
         self._store = store
@@ -296,7 +298,7 @@ class CommandKeeper:
                 series.stored = len(series.trials)
 
     def finish(self) -> None:
-        """Write the remaining trials and finish the file."""
+        """Mark the series of every command as complete."""
         for number in self._numbers:
             if self._store:
                 self._store.finish(number, {})

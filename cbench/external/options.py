@@ -45,10 +45,10 @@ class ExternalCommand:
 class ExternalOptions:
     """The options for measuring commands.
 
-    Raises UsageError for invalid options. `trials`: None runs each command for `seconds` and at least `fewest` times.
-    `warmup`: None continues until settled. `cpus`: the CPUs given, () for all that this process may use. `timeout`:
-    None sets no limit. `pad`: shift the start of the stack in each trial. `on_failure`, `on_timeout`: advice in the
-    message about a failed or late command, "" for none.
+    `trials`: None runs each command for `seconds` and at least `fewest` times. `warmup`: the number of discarded
+    trials, None to discard trials until times have settled. `cpus`: the CPUs given, () for all that this process may
+    use. `timeout`: the limit for a run in seconds, None for no limit. `pad`: shift the start of the stack in each
+    trial. `on_failure`, `on_timeout`: advice in the message about a failed or late command, "" for none.
     """
 
     commands: tuple[ExternalCommand, ...]
@@ -129,8 +129,9 @@ def external_options(
 
 
 def split_command(text: str, shell: bool, option: str = "--command", use_shell: str = "add --shell") -> list[str]:
-    """The argument vector of a command, or of a shell that runs it. `option`: its name in messages; `use_shell`: how to
-    use a shell. Raises UsageError for an invalid command, and for an unquoted shell operator if no shell runs it.
+    """The argument vector of a command, or of a shell that runs it. `option`: the command's name in messages;
+    `use_shell`: advice on how to use a shell. Raises UsageError for an invalid command, and for an unquoted shell
+    operator if no shell runs it.
     """
     if shell:
         return [SHELL, "-c", text]
@@ -148,7 +149,7 @@ def split_command(text: str, shell: bool, option: str = "--command", use_shell: 
 
 def program(name: str, path: str | None, folder: str = "", use_shell: str = "add --shell") -> str:
     """The path of the file to execute. `path`: the PATH to search; `folder`: the working directory of the command, ""
-    for the current one; `use_shell`: how to use a shell. Raises UsageError if there is no such file.
+    for the current one; `use_shell`: advice on how to use a shell. Raises UsageError if there is no such file.
     """
     file = os.path.join(folder, name)
     found = shutil.which(file if "/" in name else name, path=path)

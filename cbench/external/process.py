@@ -31,8 +31,9 @@ class ProgramEnd:
     """The outcome of a program's execution.
 
     `code`: the exit code as in a shell, 128 + N for signal N. `begin`, `end`: times in ticks of quiet's clock.
-    `ran_ns`, `waited_ns`, `migrations`: for its first thread, the time on a CPU, the time runnable without a CPU, and
-    the number of migrations; None if the kernel does not report them. `errors`: the last line that it wrote to stderr.
+    `ran_ns`, `waited_ns`, `migrations`: for the program's first thread, the time on a CPU, the time runnable without a
+    CPU, and the number of migrations; None if the kernel does not report them. `errors`: the last line that the program
+    wrote to stderr, "" for none.
     """
 
     code: int
@@ -85,8 +86,8 @@ class Launcher:
     ) -> ProgramEnd:
         """Execute a program and wait for its end.
 
-        `padding`: extra bytes in its environment; `variables`: additional variables. Raises UsageError if it cannot be
-        executed or does not end in time.
+        `padding`: extra bytes in its environment; `variables`: additional variables. Raises UsageError if the
+        program cannot be executed or does not end in time, and Refused if it is not permitted on these CPUs.
         """
         words = [ffi.new("char[]", os.fsencode(word)) for word in argv]
         pad = ffi.new("char[]", f"{PADDING}={'x' * padding}".encode())
@@ -180,7 +181,7 @@ def _mask(cpus: Collection[int]) -> bytes:
 
 
 def _content(path: str) -> bytes:
-    """Read a short file of /proc quickly; empty if unreadable."""
+    """Read a short file of /proc with one read(2); b"" if the file cannot be opened."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:

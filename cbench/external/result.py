@@ -58,7 +58,8 @@ class CommandResult:
     """The result of one command, with times in ns.
 
     Keys shared with `cbench run WORKLOAD --json` have the same meaning. `counts`: a summary of each count over all
-    trials. `interrupts`: the total interrupts of the command's CPUs over all trials.
+    trials. `interrupts`: the total interrupts of the command's CPUs over all trials. `settled`: None if too few trials
+    were discarded to decide; `undisturbed`: None if every trial was disturbed; `ratio`: None for the first command.
     """
 
     workload: str

@@ -18,11 +18,11 @@ BINS = 40
 MOST_CAUSES, MOST_LINES = 4, 4
 FEWEST_UNDISTURBED = 5
 STEADY = 2
-"""The ends of the interval of an empty program's time differ at most by this factor if its share is shown."""
+"""The share of an empty program is shown if the ends of the interval of its time differ by at most this factor."""
 
 
 def results(report: CommandsResult) -> None:
-    """Print each command, then their comparison."""
+    """Print the lines of each command, the time of an empty program, and the command that names the causes."""
     console = table_console(120)
     for result in report.results:
         name, *lines = command_lines(result)
@@ -38,8 +38,8 @@ def results(report: CommandsResult) -> None:
 
 
 def spawn_line(spawn: MedianEstimate, fastest: float) -> str:
-    """A line with the time of an empty program, and its share of the `fastest` command's time in ns unless the times of
-    the empty program vary too much.
+    """A line with the time of an empty program and, unless the times of this program vary too much, its share of the
+    time of the fastest command (`fastest`, in ns).
     """
     line = f"an empty program takes {_estimated(spawn)}"
     if spawn.interval and spawn.interval[1] > STEADY * spawn.interval[0]:
@@ -145,7 +145,7 @@ def _estimated(estimate: MedianEstimate) -> str:
 
 
 def duration(ns: float) -> str:
-    """The duration with four digits: "5.123 ms"."""
+    """The duration with up to four significant digits: "5.123 ms"."""
     for size, unit in ((1e9, "s"), (1e6, "ms"), (1e3, "µs")):
         if ns >= size:
             return f"{ns / size:.4g} {unit}" if ns < 1000 * size else f"{ns / size:,.0f} {unit}"

@@ -22,8 +22,8 @@ from quiet import QuietError, UsageError
 COLLECTIONS = Path(__file__).parent / "collection"
 FORKS = 50
 LOOKERS = 25
-"""The number of worker processes that query the nodes: starting a worker takes 35 ms of CPU time, and a query in it 14
-ms.
+"""The maximum number of worker processes that query the nodes: starting a worker takes 35 ms of CPU time, and a query
+in it 14 ms.
 """
 HOST = re.compile(r"\w[\w.:-]*")
 SECRET = re.compile(r'"(ansible_\w*(?:pass|password|passphrase|private_key))"\s*:(?!\s*"\s*\{\{)')
@@ -47,8 +47,8 @@ NO_SUDO = "ansible_become needs it"
 
 @dataclass(frozen=True, slots=True)
 class Played:
-    """The outcome of a playbook: the reason for each failed host, the hosts that changed, and the hosts that did not
-    answer.
+    """The outcome of a playbook: the reason why each failed host failed, the hosts that changed, and the hosts that did
+    not answer.
     """
 
     failed: Mapping[str, str]
@@ -58,7 +58,9 @@ class Played:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The output of `cbench status` on a host; None if it did not answer, with Ansible's reason."""
+    """The output of `cbench status` on a host; None if the host did not answer. `why`: Ansible's reason for the missing
+    answer, "" if unknown.
+    """
 
     status: str | None = None
     why: str = ""
@@ -100,7 +102,7 @@ def environment() -> dict[str, str]:
 
 
 def _configured() -> dict[str, str]:
-    """The keys and values in the ansible.cfg that Ansible reads, with paths of collections as absolute ones."""
+    """The keys and values in the ansible.cfg that Ansible reads, with relative paths of collections made absolute."""
     given = Path(os.environ.get("ANSIBLE_CONFIG", "ansible.cfg"))
     places = [given / "ansible.cfg", given, Path("ansible.cfg"), Path("~/.ansible.cfg").expanduser()]
     places.append(Path("/etc/ansible/ansible.cfg"))
@@ -159,8 +161,8 @@ def play(
     lock: int,
     check: bool = False,
 ) -> Played:
-    """Run the playbook of our collection on these hosts and append its output to the log. Raises QuietError if Ansible
-    fails.
+    """Run the playbook of our collection on these hosts and append its output to the log. `lock`: a file descriptor
+    that Ansible inherits. Raises QuietError if Ansible fails without a result for any host.
     """
     words = [program("ansible-playbook"), "-i", inventory, "-f", str(min(FORKS, len(limit)))]
     words += ["-l", ",".join(limit), "-e", _extra(variables), *(["--check", "--diff"] if check else [])]
@@ -224,8 +226,9 @@ def static_inventory(text: str) -> JsonValue:
 def look(
     inventory: str, limit: Sequence[str], variables: Mapping[str, JsonValue], tree: Path, lock: int
 ) -> dict[str, Answer]:
-    """The answer of each host. Uses the raw module, which copies no file to the node. Raises QuietError if Ansible
-    cannot begin.
+    """The answer of each host for which Ansible reports a result. Uses the raw module, which copies no file to the
+    node. `tree`: the directory for Ansible's results; `lock`: a file descriptor that Ansible inherits. Raises
+    QuietError if Ansible cannot begin.
     """
     shutil.rmtree(tree, ignore_errors=True)
     leaders = limit[:LOOKERS]
@@ -236,7 +239,7 @@ def look(
     words += ["-e", _extra({**variables, "quiet_cbench_shares": shares}), "quiet_cbench.bench.looks"]
     kept = {"ANSIBLE_CALLBACKS_ENABLED": "ansible.builtin.tree", "ANSIBLE_CALLBACK_TREE_DIR": str(tree.absolute())}
     done = _run(words, lock, kept)
-    if not tree.is_dir() and (error := ERROR.search(done.stderr)):  # not even an attempt
+    if not tree.is_dir() and (error := ERROR.search(done.stderr)):  # Ansible contacted no host
         raise QuietError(f"ansible-playbook: {error[1]}")
     answers = {}
     for leader in leaders:
@@ -265,12 +268,14 @@ def _run(words: Sequence[str], lock: int, more: Mapping[str, str] | None = None)
 
 
 def _extra(variables: Mapping[str, JsonValue]) -> str:
-    """The variables for -e, as YAML: JSON in which the texts of LITERAL are marked as no templates."""
+    """The variables for -e, as YAML: JSON in which texts with braces in the variables LITERAL are marked !unsafe, so
+    that Ansible does not expand them as templates.
+    """
 
     def marked(value: JsonValue) -> str:
         if isinstance(value, list):
             return f"[{', '.join(map(marked, value))}]"
-        # Ansible would read !unsafe "true" as a truth value.
+        # Ansible would read !unsafe "true" as a boolean.
         return f"!unsafe {json.dumps(value)}" if isinstance(value, str) and "{" in value else json.dumps(value)
 
     pairs = ((key, marked(value) if key in LITERAL else json.dumps(value)) for key, value in variables.items())

@@ -43,7 +43,9 @@ class FleetConfig:
             raise UsageError(f"{self.path}: fleet.files: {lacking[0]}: no such file")
 
     def stage(self, target: Path) -> None:
-        """Copy the files that nodes need into a new directory. Raises UsageError for a missing file."""
+        """Replace the directory `target` with a copy of the files that nodes need. Raises UsageError for a missing
+        file.
+        """
         self.check_files()
         names = (self.path.name, *self.files)
         shutil.rmtree(target, ignore_errors=True)
@@ -60,7 +62,7 @@ class FleetConfig:
 def load(path: Path) -> FleetConfig:
     """Read the configuration of a fleet. Raises UsageError, with the line and key where known, if it is invalid."""
     text = study_config.text_of(path, "order", "study")
-    study_config.whole_of(text, str(path))  # reports what is not TOML, with its line
+    study_config.whole_of(text, str(path))  # reports invalid TOML, with its line
     table = tomllib.loads(text).get("fleet", {})
     if not isinstance(table, dict):
         raise UsageError(f"{path}: fleet: must be a table")
@@ -110,5 +112,5 @@ def _begin(path: Path, text: str, fleet: TomlTable, words: tuple[str, ...]) -> t
 
 
 def _taken(word: str) -> bool:
-    """Whether this is an option that the fleet itself gives."""
+    """Whether this is an option that `cbench fleet` adds itself."""
     return word.startswith(("-o", "--output", "--detach"))

@@ -136,7 +136,7 @@ class Fleet:
         return self._save()
 
     def _take(self, name: str) -> None:
-        """Replace the controller's copy of a store with the last fetched copy if it is a complete file."""
+        """Replace the controller's copy of a store with the last fetched file if this file is complete."""
         part = self._folder / "results" / f"{name}.db.part"
         if not part.is_file() or not _whole(part):
             return
@@ -166,7 +166,7 @@ class Fleet:
         return all(ended(name, node) for name, node in self._state.nodes.items())
 
     def _prepare(self) -> None:
-        # Once nodes measure, all of them keep the files with which they began, also if these change or disappear here.
+        # Once nodes measure, all of them keep the files with which they began, even if these change or disappear here.
         begun = any(node.trials_done or node.state == RUNNING for node in self._state.nodes.values())
         if not begun or not (self._folder / "study").is_dir():
             self._config.stage(self._folder / "study")
@@ -184,7 +184,7 @@ class Fleet:
         self._save()
 
     def _start(self, names: Sequence[str]) -> None:
-        """Start or restart the study; before the first start on a node, report how it differs from the others."""
+        """Start or restart the study; before the first start on a node, report how the node differs from the others."""
         ready: list[str] = []
         passports = self._folder / "results"
         new = [name for name in names if not (passports / f"{name}.passport.json").exists()]
@@ -200,8 +200,8 @@ class Fleet:
         self._save()
 
     def _played(self, names: Sequence[str], wanted: str, ready: Sequence[str] = ()) -> list[str]:
-        """Bring nodes into a state. Returns the nodes that reached it, and reports the others. `ready`: nodes that are
-        prepared.
+        """Bring nodes into the state `wanted`. Returns the nodes that reached this state, and reports the others.
+        `ready`: nodes that are already prepared.
         """
         played = self._play(names, wanted, ready)
         for name, why in played.failed.items():
@@ -325,7 +325,7 @@ def _config(study: Path, staged: Path) -> FleetConfig:
 
 
 def _reason(node: NodeState) -> str:
-    """A node's message without the reason for which it was not released."""
+    """A node's message without the reason why the node was not released."""
     return f"; {node.message}".partition(NOT_RELEASED)[0].removeprefix("; ")
 
 

@@ -25,7 +25,9 @@ class FleetPlan:
 
 
 def plan(inventory: str | None, study: str, folder: Path | None = None) -> FleetPlan:
-    """Plan the actions of `run`. Raises UsageError, including if `folder` belongs to another fleet."""
+    """Plan the actions of `run`. Raises UsageError for an invalid study or inventory, and if `folder` belongs to
+    another fleet.
+    """
     config = load(Path(study))
     before = state.load(folder) if folder else None
     if folder and before:

@@ -25,12 +25,12 @@ LOCKS = ("lock", "ansible.lock")
 @dataclass(frozen=True, slots=True)
 class NodeState:
     """The progress of one node. `state`: new, unreachable, released, or one of `cbench status`; `fetched`: trials in
-    the controller's copy.
+    the controller's copy, -1 without a copy.
 
     `complete`: whether everything is fetched; `finished`: whether the study was finished; `attempts`: the number of
     consecutive starts that failed or yielded no further trial; `fetches_failed`: the number of consecutive failed
     fetches. `seen_ns`: the time of the node's last answer in ns since 1970; `left_s`: remaining time in seconds;
-    `noise`: as in `cbench status`.
+    `noise`: as in `cbench status`. `trials`, `left_s`: None if unknown.
     """
 
     state: str = NEW
@@ -115,7 +115,7 @@ def alone(folder: Path, patience_s: float = PATIENCE_S) -> Iterator[int]:
             tell(f"{folder}: waiting for processes that a killed cbench fleet has left running")
             fcntl.flock(left, fcntl.LOCK_EX)
         yield left
-        fcntl.flock(left, fcntl.LOCK_UN)  # also if a process that the user's commands left running has inherited it
+        fcntl.flock(left, fcntl.LOCK_UN)  # even if a process that the user's commands left running has inherited it
     finally:
         os.close(own)
         os.close(left)

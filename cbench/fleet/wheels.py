@@ -33,8 +33,8 @@ def pack(target: Path) -> None:
 
 
 def _closure() -> list[Distribution]:
-    """The required distributions without extras. One that is not installed is skipped, because its marker may exclude
-    this environment.
+    """The required distributions without extras. A distribution that is not installed is skipped, because its marker
+    may exclude this environment.
     """
     found: dict[str, Distribution] = {}
     names = [OURS]
@@ -76,8 +76,8 @@ def _below(folder: Path) -> Iterator[Path]:
 
 
 def _wheel(each: Distribution) -> tuple[str, bytes]:
-    """The file name and the content of a wheel. A distribution with unknown tags gets this platform's tag if it has
-    shared objects, otherwise py3-none-any.
+    """The file name and the content of a wheel. A distribution with shared objects but without a platform's tag gets
+    this platform's tag; any other distribution without tags gets py3-none-any.
     """
     stem = f"{re.sub(r'[-_.]+', '_', each.name)}-{each.version}"
     info = f"{stem}.dist-info"

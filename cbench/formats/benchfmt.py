@@ -54,7 +54,9 @@ class BenchfmtReader(ResultReader):
 
 
 def _pairs(place: str, fields: list[str]) -> list[tuple[Number, str]]:
-    """The values of a line with their units. Raises DamagedError, with `place`, for a malformed line."""
+    """The values of a line with their units, [] for a line that the program printed. Raises DamagedError, with `place`,
+    for a malformed line.
+    """
     if not fields[1].isascii() or not fields[1].isdigit():
         return []  # a line that the benchmarked program printed
     if len(fields) % 2:

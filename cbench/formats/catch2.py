@@ -1,4 +1,4 @@
-"""Read the XML of Catch2 (`--reporter xml`), version 2 and 3."""
+"""Read the XML of Catch2 (`--reporter xml`), versions 2 and 3."""
 
 from __future__ import annotations
 

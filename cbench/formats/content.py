@@ -20,8 +20,8 @@ MOST = 1 << 29
 
 
 class Content:
-    """The content of an ordinary file, or of a directory, which has neither bytes nor JSON. Raises UsageError for an
-    unreadable file.
+    """The content of an ordinary file, or of a directory, which has neither bytes nor JSON. Its properties raise
+    UsageError for an unreadable file.
     """
 
     def __init__(self, path: Path) -> None:

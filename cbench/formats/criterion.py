@@ -72,7 +72,9 @@ def _document(path: Path) -> JsonValue:
 
 
 def _times(sample: JsonValue) -> list[Number]:
-    """The time of each sample. Older versions write an array of two arrays instead of `iters` and `times`."""
+    """The time per iteration of each sample, in ns. Older versions write an array of two arrays instead of `iters` and
+    `times`.
+    """
     if sample.is_list and len(sample.items()) == 2:
         iterations, times = (each.numbers() for each in sample.items())
     else:

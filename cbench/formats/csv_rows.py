@@ -15,7 +15,7 @@ MISSING = ("", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None", "<NA>")
 
 
 def columns(content: Content) -> list[str]:
-    """The column names in the first line; [] if the file is not text."""
+    """The column names in the first line; [] if this line is empty or not CSV."""
     try:
         first = content.head.decode("utf-8-sig", errors="replace").split("\n", 1)[0]
         return next(csv.reader([first.rstrip("\r")]), [])
@@ -49,8 +49,8 @@ def check_unique(place: str, names: Sequence[str]) -> None:
 
 
 def number(place: str, column: str, text: str) -> Number | None:
-    """The finite number in a field, None if the field is empty. Integers stay exact. Raises DamagedError for any other
-    text.
+    """The finite number in a field, None if the text is one of MISSING. Integers stay exact. Raises DamagedError for
+    any other text.
     """
     if text.strip() in MISSING:
         return None

@@ -76,7 +76,9 @@ def _stem(name: str, aggregate: str) -> str:
 
 
 def _error(entry: JsonValue) -> str:
-    """The reason why a benchmark has no time: `error_occurred` up to version 1.7, `skipped` since 1.8."""
+    """The reason why a benchmark has no time, "" if it has one (`error_occurred` up to version 1.7, `skipped` since
+    1.8).
+    """
     if any((mark := entry.get(key)) is not None and mark.value not in (False, "") for key in MARKS):
         message = next((found for key in MESSAGES if (found := entry.get(key))), None)
         return message.text() if message else "an error"

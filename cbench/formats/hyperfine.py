@@ -1,4 +1,4 @@
-"""Read the JSON of hyperfine (`--export-json`), version 1 and 2."""
+"""Read the JSON of hyperfine (`--export-json`), versions 1 and 2."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from cbench.formats.reader import ResultReader, TestSample, numbered
 
 
 class HyperfineReader(ResultReader):
-    """A command is a test, and each of its runs a process with one value: wall-clock seconds.
+    """A command is a test, and each of its runs is a process with one value: wall-clock seconds.
 
     If several results have the same command, hyperfine's parameters or a number make their names distinct.
     """

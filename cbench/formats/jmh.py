@@ -9,7 +9,8 @@ from cbench.formats.units import NANOSECONDS
 
 
 class JmhReader(ResultReader):
-    """A fork is a process, and its measured iterations are the process's values, in ns or operations per second.
+    """A fork is a process, and its measured iterations are the process's values. Times per operation are in ns; other
+    units, such as operations per second, are unchanged.
 
     In sample mode an iteration has a histogram; its mean is used, as JMH does for its own score. Secondary metrics
     (profilers) are omitted.

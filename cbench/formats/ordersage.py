@@ -62,7 +62,7 @@ def is_ordersage(names: Sequence[str]) -> bool:
 
 def lacking(names: Sequence[str]) -> str:
     """The only column that a CSV file with these columns lacks to be one of OrderSage's result files; "" if it lacks
-    several.
+    none or several.
     """
     missing = [name for name in SHARED if name not in names]
     if not any(name in names for name in COMMANDS):
@@ -71,13 +71,17 @@ def lacking(names: Sequence[str]) -> str:
 
 
 def short_names(commands: Sequence[str]) -> dict[str, str]:
-    """The name of each command without the leading ./ and the trailing .sh, if the rest is still unique."""
+    """The name of each command: the command without the leading ./ and the trailing .sh, or all commands unchanged if
+    two of these names would be equal.
+    """
     short = {each: each.removeprefix("./").removesuffix(".sh") for each in dict.fromkeys(commands)}
     return short if len(set(short.values())) == len(short) else {each: each for each in short}
 
 
 def numbers(place: str, status: str, result: str) -> list[float]:
-    """The numbers of a result; [] if the trial failed or a number is missing."""
+    """The numbers of a result; [] if the trial failed or a number is missing. Raises DamagedError for any other status
+    or text.
+    """
     if status == FAILURE:
         return []
     if status != SUCCESS:

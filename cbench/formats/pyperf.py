@@ -27,7 +27,7 @@ HOOK, INTERRUPTS = "quiet_", "quiet_interrupts"
 
 
 class PyperfReader(ResultReader):
-    """A benchmark is a test, and a run a process. Runs that only calibrate have no values and are omitted."""
+    """A benchmark is a test, and a run is a process. Runs that only calibrate have no values and are omitted."""
 
     name = "pyperf JSON"
     more = "pyperf's --processes {n}"

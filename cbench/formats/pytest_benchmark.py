@@ -37,7 +37,7 @@ class PytestBenchmarkReader(ResultReader):
 
 
 def _cpu(machine: JsonValue) -> str:
-    """The model of the CPU, from `brand_raw` or, before version 3.2.3, `brand`."""
+    """The model of the CPU, from `brand_raw` or, before version 3.2.3, `brand`; "" if unknown."""
     cpu = machine.get("cpu")
     if cpu is None or not cpu.has():
         return ""

@@ -31,7 +31,8 @@ class TestSample:
     since 1970; empty if unknown. `summary`: the reason why the only value of each process is a summary of samples that
     the file lacks; "" for samples. `more_processes`: advice on how to get `{n}` processes. `passport`: the host's facts
     in the file, None if it has none. `interruptions`: number of interruptions by cause; `waited_ns` and `stolen_ms` are
-    times. `failed`: an error message for each process in which the test failed, and which has no values.
+    times. `failed`: an error message for each process in which the test failed; `processes` contains no values of these
+    processes.
     """
 
     name: str
@@ -137,7 +138,7 @@ def numbered(names: Iterable[str]) -> list[str]:
 
 
 class ResultReader:
-    """One format of results.
+    """A format of result files.
 
     To add a format, write a class in a separate file and add it to registry.READERS. `name`: the format's name in
     messages. `lists_orders`, `lists_treatments`: whether `cbench order analyze` and `cbench screen analyze` can read
@@ -172,7 +173,7 @@ class ResultReader:
         clean: Iterable[Iterable[Number]] | None = None,
     ) -> TestSample:
         """A test of another program; its counter and its CPU number are unknown. `host`: the model of the CPU; `clean`:
-        None if all values are clean.
+        None if all values are clean. Raises DamagedError for a value that is out of range.
         """
         values = tuple(tuple(each) for each in processes)
         wrong = next((each for of in values for each in of if not -LARGEST < each < LARGEST), None)

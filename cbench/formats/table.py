@@ -67,8 +67,8 @@ def _is_parquet(content: Content) -> bool:
 
 
 def _parquet(content: Content) -> list[tuple[str, dict[str, str]]]:
-    """The rows, with the relevant columns as text, which keeps every digit. Not read with pandas, which is slow to
-    load.
+    """The rows, with the relevant columns as text, which keeps every digit. pandas is not used, because it loads
+    slowly.
     """
     try:
         arrow: Any = import_module("pyarrow")

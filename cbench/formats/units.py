@@ -21,7 +21,7 @@ _RATES = (
 
 
 def is_rate(unit: str) -> bool:
-    """Whether more is better, as for operations per second."""
+    """Whether the unit is a rate, such as operations per second, for which more is better."""
     return any(pattern.fullmatch(unit.strip()) for pattern in _RATES)
 
 

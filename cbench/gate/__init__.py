@@ -1,1 +1,3 @@
-"""`cbench gate`, which compares old with new in CI and fails only on a regression that a second session confirms."""
+"""The command `cbench gate`: it compares old and new code in CI and, by default, fails only on a regression that a
+second session confirms.
+"""

@@ -139,7 +139,7 @@ def _commit(repository: str, wrong: Callable[[str, str], UsageError], key: str, 
 
 _KEYS = (
     ("for shell built-ins and operators add --shell", "for shell built-ins and operators set shell = true"),
-    ("permitted on these CPUs; see --cpu", "permitted on these CPUs; see cpus"),
+    ("permitted on these CPUs; choose other CPUs with --cpu", "permitted on these CPUs; choose other CPUs with cpus"),
     (": --build: ", ": build: "),
     ("to the compiler or linker in --build", "to the compiler or linker in build"),
 )

@@ -40,7 +40,7 @@ Values = Mapping[str, tuple[str, float]]
 class SessionTest:
     """A test that occurs in every run. `values`: a row for each block, a number for each arm; all above 0. `from_zero`:
     how new differs if one of the programs has the value 0 in every run, which a small positive number represents in
-    `values`.
+    `values`; "" otherwise.
     """
 
     name: str
@@ -54,8 +54,9 @@ class GateSession:
     """The data of one session. `orders`: per block, the arms in the order in which they ran.
 
     `left_out`: tests that cannot be judged, with the reason. `only_in_old`, `only_in_new`: tests that only one side
-    has. `not_copied`: the reason why old itself serves as its copy. `ended`: blocks, effect or budget. `trials`: every
-    run of the blocks, with its disturbances. `layouts`: number of builds of both arms that the blocks use in turn.
+    has. `not_copied`: the reason why old itself serves as its copy, "" if there is a copy. `ended`: blocks, effect or
+    budget. `trials`: every run of the blocks, with its disturbances. `layouts`: number of builds of both arms that the
+    blocks use in turn.
     """
 
     tests: tuple[SessionTest, ...]
@@ -159,7 +160,7 @@ class _Runs:
         }
 
     def _save(self, folder: Path, number: int) -> None:
-        """Save the output of the last run, or its wall time as a file that `cbench compare` reads."""
+        """Save the results of the last run, or its wall time as a file that `cbench compare` reads."""
         folder.mkdir(parents=True, exist_ok=True)
         name = folder / f"{number:05}"
         if not self._config.reads_results:
@@ -199,7 +200,7 @@ class _Runs:
         return "" if old == new else "old" if old else "new"
 
     def session(self, orders: list[tuple[int, ...]], not_copied: str, ended: str, seconds: float) -> GateSession:
-        """The measured session."""
+        """The data of the session, from all measured blocks."""
         tests, left_out = self.usable()
         names = dict.fromkeys(name for block in self.blocks for run in block for name in run)
         return GateSession(
@@ -217,7 +218,9 @@ class _Runs:
 
 
 def _session_test(name: str, unit: str, values: tuple[tuple[float, ...], ...]) -> SessionTest | None:
-    """The test; None if its values allow no ratios, and not all values of one of the programs are 0."""
+    """The test; None if some of its values are not above 0. Exceptions: all values are 0, or all values of one program
+    are 0 and all values of the other are above 0.
+    """
     every = [value for row in values for value in row]
     if min(every) > 0:
         return SessionTest(name, unit, values)

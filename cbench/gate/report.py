@@ -21,7 +21,7 @@ SKIPPED = (CANNOT_JUDGE, CANNOT_TELL)
 
 
 def sentence(test: JudgedTest) -> str:
-    """The result of a test, without its name."""
+    """The result of a test as text, without the name of the test."""
     if test.why or test.interval_pct is None or test.delta_pct is None:
         return test.why
     low, high = test.interval_pct
@@ -37,12 +37,12 @@ def sentence(test: JudgedTest) -> str:
 
 
 def amount(percent: float) -> str:
-    """A percentage with two significant digits, from 99.5 on a whole number: 0.62, 5, 140."""
+    """A percentage with two significant digits, or as a whole number from 99.5 on: 0.62, 5, 140."""
     return f"{percent:.2g}" if percent < 99.5 else f"{percent:,.0f}"
 
 
 def power(result: GateResult) -> str:
-    """A sentence on the slowdowns that would have been detected, over all tests."""
+    """A sentence on the slowdowns that would have been detected, over all tests; "" if unknown."""
     known = [test.detectable_pct for test in result.tests if test.detectable_pct is not None]
     if not known:
         return ""
@@ -53,7 +53,9 @@ def power(result: GateResult) -> str:
 
 
 def lines(result: GateResult) -> list[str]:
-    """The lines of the text: the summary, every test that did not pass, and the detectable slowdowns."""
+    """The lines of the text: the summary, every test that did not pass or was not judged, the detectable slowdowns, and
+    the sessions.
+    """
     rows = [f"**{result.counted}**"]
     rows += [
         f"  {test.outcome}: {printable(test.name)}: {sentence(test)}" for test in result.tests if test.outcome != PASSED

@@ -68,8 +68,8 @@ class GateResult:
 
     @property
     def exit_code(self) -> int:
-        """0 if green, 1 with a regression, 2 if a suspect is neither confirmed nor cleared or no test could be
-        judged.
+        """1 with a regression, 2 if a suspect is neither confirmed nor cleared or no test could be judged, 0
+        otherwise.
         """
         if self.regressions:
             return RED
@@ -96,8 +96,8 @@ def counts(tests: Sequence[JudgedTest]) -> str:
 
 
 def run(config: GateConfig, artifacts: Path | None, show: Show, tell: Callable[[str], None]) -> GateResult:
-    """Measure and judge; if the first session has suspects, a second one measures them. Raises QuietError if a session
-    cannot be measured.
+    """Measure and judge. If the first session has suspects and the rule requires confirmation, a second session
+    measures the suspects again. Raises QuietError if a session cannot be measured.
     """
     if artifacts and artifacts.exists() and (not artifacts.is_dir() or any(artifacts.iterdir())):
         raise UsageError(f"--artifacts {artifacts}: is not an empty directory; choose a new or empty directory")

@@ -21,13 +21,15 @@ def interfere(
     ],
     *,
     load: Annotated[
-        list[str] | None, typer.Option(metavar="WORKLOAD", help="Workload used as load; repeatable (hash and memory).")
+        list[str] | None,
+        typer.Option(metavar="WORKLOAD", help="Workload used as load; repeatable (default: hash and memory)."),
     ] = None,
     cpu: Cpu = None,
     trials: Annotated[
-        int | None, typer.Option(help="Trials of each condition, all rounds together (200, with --quick 40).")
+        int | None,
+        typer.Option(help="Trials of each condition in all rounds together (default: 200, with --quick 40)."),
     ] = None,
-    rounds: Annotated[int | None, typer.Option(help="Visits to each condition (5, with --quick 2).")] = None,
+    rounds: Annotated[int | None, typer.Option(help="Visits to each condition (default: 5, with --quick 2).")] = None,
     counter: Counter = "auto",
     param: Annotated[
         list[str] | None, typer.Option(metavar="K=V", help="A workload's parameter, such as n=1000.")

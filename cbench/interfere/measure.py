@@ -1,6 +1,5 @@
-"""Measure a workload with and without load on other CPUs, as in figures 4-4, 4-5 and 5-2 of the thesis.
-
-Source: D. Kozak, "Chasing Zero Variability in Software Performance", MIT.
+"""Measure a workload with and without load on other CPUs, as in figures 4-4, 4-5 and 5-2 of the thesis of D. Kozak,
+"Chasing Zero Variability in Software Performance", MIT.
 """
 
 from __future__ import annotations
@@ -23,7 +22,8 @@ UNLOADED = "no load"
 
 @dataclass(slots=True)
 class Condition:
-    """No load, or one load at one place. `reason`: the reason why the condition could not be measured.
+    """No load, or one load at one place. `reason`: the reason why the condition could not be measured, "" if
+    it could.
 
     `visits`: the measurements, one Result for each workload and visit; `figures`: the load's own work during each
     visit.

@@ -19,7 +19,9 @@ DIFFERENT = "the trials did different work"
 
 @dataclass(frozen=True, slots=True)
 class UnmeasuredCondition:
-    """A condition without figures, for the given `reason`, with the fields that all conditions share."""
+    """A condition without figures, and the fields that all conditions share. `place`, `load`, `load_cpu`: None without
+    a load; `reason`: the reason why there are no figures, None if there are figures.
+    """
 
     condition: str
     place: str | None
@@ -66,7 +68,7 @@ class LoadedCondition(MeasuredCondition):
 
 @dataclass(frozen=True, slots=True)
 class PlaceResult:
-    """A place of this host. `cpu`: None if the host has no such place, with the reason."""
+    """A place of this host. `cpu`: None if the host has no such place; `reason`: the reason for this, else None."""
 
     name: str
     title: str
@@ -76,7 +78,9 @@ class PlaceResult:
 
 @dataclass(frozen=True, slots=True)
 class WorkloadInterference:
-    """The results of one workload under every condition."""
+    """The results of one workload under every condition. `drift_pct`, `noise_pct`: as in Baseline; `outputs`: the
+    number of different results of the trials, 1 if they did the same work.
+    """
 
     workload: str
     params: Params
@@ -97,7 +101,9 @@ class WorkloadInterference:
 
 @dataclass(frozen=True, slots=True)
 class InterfereResult:
-    """The whole result of an interference measurement."""
+    """The whole result of an interference measurement. `trials`: the number of trials of each visit; `order`: the
+    condition of each visit.
+    """
 
     cpu: int
     counter: Counter
@@ -124,8 +130,8 @@ def all_trials(conditions: Sequence[Condition], number: int) -> list[Trial]:
 
 
 def _values(condition: Condition, number: int) -> tuple[tuple[int, ...], ...]:
-    """The values of one workload, a tuple for each visit. Calibrated cycles whose chains disagree are omitted, except
-    for trials on a core that is shared with the load.
+    """The values of one workload, a tuple for each visit. Calibrated cycles whose chains disagree are omitted if
+    at least two other values of the visit remain; trials on a core that is shared with the load are kept.
     """
     return tuple(_told(visit[number].session.trials) for visit in condition.visits)
 

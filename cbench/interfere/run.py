@@ -46,8 +46,8 @@ class InterfereOptions:
 
 
 def specs(names: Iterable[str], buffer: int) -> list[Spec]:
-    """The specs of the named loads, each with a buffer of this size in bytes if it uses one; places are assigned
-    later.
+    """The specs of the named loads, each with a buffer of this size in bytes if it uses one; their CPUs are
+    assigned later.
     """
     loads = []
     for name in dict.fromkeys(names):
@@ -59,7 +59,7 @@ def specs(names: Iterable[str], buffer: int) -> list[Spec]:
 
 def buffer_size(near: Sequence[Cache], free: int) -> int:
     """The size of a load's buffer in bytes: twice the last-level cache, so that the load evicts everything else, but no
-    more than a small part of the free memory.
+    more than MEMORY_SHARE of the free memory.
     """
     wanted = max(LEAST_BUFFER, 2 * max((cache.size or 0 for cache in near), default=0))
     return max(min(wanted, int(free * MEMORY_SHARE)) & ~0xFFF, 4096)

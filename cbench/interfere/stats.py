@@ -26,7 +26,9 @@ Visits = Sequence[Sequence[int]]
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """The differences in floor and in median, in % of the unloaded values, and the latter's interval."""
+    """The differences in floor and in median, in % of the unloaded values, and the interval of the difference in
+    median.
+    """
 
     floor_pct: float
     median_pct: float

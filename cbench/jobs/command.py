@@ -23,7 +23,7 @@ def status_command(stores: Stores, *, as_json: Json = False) -> None:
 def stop_command(stores: Stores, *, as_json: Json = False) -> None:
     """Stop detached measurements.
 
-    Their settings are restored. Every trial that has ended is kept; of a comparison, every complete block.
+    Settings that they changed are restored. Every trial that has ended is kept; a comparison keeps complete blocks.
     """
     from pathlib import Path
 

@@ -19,9 +19,9 @@ RUNNING, FINISHED, STOPPED, FAILED = "running", "finished", "stopped", "failed"
 class JobStatus:
     """The progress of a measurement. `kind`: order, screen, ab or run; `state`: running, finished, stopped or failed.
 
-    `trials`: None if the total is unknown before the end; `left_s`: remaining time in seconds; `noise`: the last
-    verdict of `quiet verify`, "quiet" or "not quiet", None if no profile is applied; `message`: the last line of the
-    job's log, "" unless it stopped or failed.
+    `trials`: None if the total is unknown before the end; `left_s`: remaining time in seconds, None if unknown;
+    `noise`: the last verdict of `quiet verify`, "quiet" or "not quiet", None if no profile is applied; `message`: the
+    last line of the job's log, "" unless it stopped or failed.
     """
 
     data: str

@@ -13,7 +13,7 @@ from cbench.study.table import span
 
 @dataclass(frozen=True, slots=True)
 class Jobs:
-    """The JSON object of `cbench status --json`."""
+    """The JSON object of `cbench status --json` and `cbench stop --json`."""
 
     jobs: tuple[JobStatus, ...]
 

@@ -16,7 +16,9 @@ from quiet import UsageError
 def knobs_command(
     words: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[WORKLOAD | -- CMD...]", help="Workload to measure, for median, spread and floor."),
+        typer.Argument(
+            metavar="[WORKLOAD | -- CMD...]", help="Workload or command to measure, for median, spread and floor."
+        ),
     ] = None,
     *,
     response: Annotated[

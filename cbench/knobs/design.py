@@ -64,8 +64,8 @@ class SearchOptions:
 
 @dataclass(frozen=True, slots=True)
 class NamedKnob:
-    """A knob that matters. `key`: the knobs left out in the deciding measurement; `segment`: the index of the quiet
-    level at that time.
+    """A knob that matters. `sign`: as in KnobFinding; `key`: the knobs left out in the deciding measurement; `segment`:
+    the index of the quiet level at that time.
     """
 
     knob: str
@@ -80,6 +80,7 @@ class KnobFinding:
     itself makes noise.
 
     `effect`: the change in the response when the knob is left out, from `low` to `high`; `p`: corrected for all knobs.
+    `repeats`: the number of measurements without the knob.
     """
 
     knob: str
@@ -93,8 +94,8 @@ class KnobFinding:
 
 @dataclass(frozen=True, slots=True)
 class ProfileDifference:
-    """The written profile's level minus the full profile's, with its interval; `pairs`: number of pairs of
-    applications, each in random order.
+    """The level of the smallest profile (`written`) minus the level of the full profile (`full`), with its interval
+    from `low` to `high`. `pairs`: the number of pairs of applications, each in random order.
     """
 
     pairs: int

@@ -49,7 +49,9 @@ class KnobPlan:
     rest: str = "auto"
 
     def as_profile(self, left_out: LeftOut, source: str) -> Profile:
-        """The profile without the left-out knobs, on the same CPUs. `source`: the origin that quiet records for it."""
+        """The profile without the left-out knobs, on the same CPUs. `source`: the origin that quiet records for this
+        profile.
+        """
         knobs = {name: choice for name, choice in self.choices.items() if name not in left_out}
         base = Profile(f"{self.profile} less {len(left_out)} knobs", "", source, self.isolated, self.rest, 4, knobs, ())
         return base._replace(services=self.services)
@@ -92,15 +94,17 @@ def planned(options: KnobOptions, reader: Reader) -> KnobPlan:
 
 
 class KnobHost:
-    """Applies profiles and restores. `source`: names this screening in quiet's journal."""
+    """Applies profiles and restores the host. `identity`: identifies this screening in quiet's journal; `refused`: for
+    each knob that could not be applied, the reason.
+    """
 
     def __init__(self, plan: KnobPlan, identity: str, host: Host | None = None) -> None:
         self._plan, self._source, self._host = plan, f"{SOURCE}{identity}", host or Host()
         self.refused: dict[str, str] = {}
 
     def restore_left_behind(self) -> bool:
-        """Restore settings left by a killed process of this screening. Raises Refused if another program has applied
-        settings.
+        """Restore settings left by a killed process of this screening. Returns whether there were any. Raises Refused
+        if another program has applied settings.
         """
         record = applied_state(self._host)
         if record is None:

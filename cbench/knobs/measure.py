@@ -17,7 +17,7 @@ WINDOWS = 3
 """The noise of an application is the median of this many windows, so a burst in one of them does not count."""
 FEWEST_PAIRS = 3
 NOT_INTERRUPTS = ("MCP", "PMI", "TLB", "RTR", "ERR", "MIS")
-"""Lines of /proc/interrupts that count a part of another line, or errors."""
+"""Lines of /proc/interrupts that count errors, or interrupts that another line counts too."""
 
 
 def respond(options: KnobOptions, cpus: frozenset[int]) -> float:

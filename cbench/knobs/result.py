@@ -30,6 +30,8 @@ class DesignForecast:
 class KnobDesign:
     """The result of `--plan`: the knobs to screen, the knobs that are always applied (`fixed`), and the number of knobs
     that would change nothing on this host (`idle`).
+
+    `boot_left_out`: knobs that are not screened because they need a reboot. `budget_s`: None for no time limit.
     """
 
     profile: str
@@ -51,8 +53,8 @@ class KnobEffect:
     """The effect of a knob: the response without the knob minus the profile's response, with a 95 % interval;
     `p_adjusted`: corrected for all knobs (Bonferroni).
 
-    `effect`, `interval` and `p_adjusted` are None if the knob was not identified individually. `why`: names the knob
-    that needs this one, if that is the only reason to keep it, otherwise "".
+    `effect`, `interval` and `p_adjusted` are None if the knob was not identified individually. `why`: "KNOB needs it"
+    if another knob's need is the only reason to keep this knob, otherwise "".
     """
 
     knob: str
@@ -65,7 +67,10 @@ class KnobEffect:
 
 @dataclass(frozen=True, slots=True)
 class KnobConflict:
-    """Knobs whose effects depend on each other. `kind`: needs, replaceable, overlap or worse."""
+    """A conflict that concerns `knobs`, described in `text`. `kind`: needs (the first knob must not be applied without
+    the second), replaceable (the knob matters only if others are left out), overlap (some of the knobs remove the same
+    noise) or worse (the knob makes the host noisier).
+    """
 
     kind: str
     knobs: tuple[str, ...]
@@ -74,8 +79,9 @@ class KnobConflict:
 
 @dataclass(frozen=True, slots=True)
 class ProfileCheck:
-    """The smallest profile against the full one, interleaved in random order: the difference in the response's unit and
-    in % of the full profile's level. `interval_pct`: None if that level is 0.
+    """The comparison of the smallest profile with the full one, interleaved in random order: the difference in the
+    response's unit and in % of the full profile's level. All other figures are None if `pairs` is 0; `interval_pct` is
+    also None if that level is 0.
     """
 
     outcome: str
@@ -92,8 +98,9 @@ class KnobsResult:
     """The result of a screening. `full` and `none`: the response with the whole profile and without any of its knobs;
     `deviation`: the standard deviation of one application's response; each None if unknown.
 
-    `finished`: whether every knob is decided and the smallest profile was compared. `smallest`: the joint effect from
-    which a group of dropped knobs would have been detected, None if no knob was dropped.
+    `finished`: whether every knob is decided and the smallest profile, unless it is the full one, was compared with the
+    full one. `smallest`: the smallest joint effect of dropped knobs that would have been detected, None if no knob was
+    dropped. `refused`: the reason for each knob that could not be applied.
     """
 
     profile: str
@@ -135,7 +142,7 @@ class KnobsResult:
 
     @property
     def title(self) -> str:
-        """The response in words."""
+        """The response as a phrase, such as "longest gap on an isolated CPU"."""
         return RESPONSES[self.response].title
 
 

@@ -46,7 +46,7 @@ def search_of(screening: StoredScreening) -> Search:
 
 
 def design(options: KnobOptions, reader: Reader | None = None) -> KnobDesign:
-    """The design of a screening on this host. Changes nothing. Raises QuietError if no knob can be screened."""
+    """Design a screening on this host, without changing the host. Raises QuietError if no knob can be screened."""
     began = time.monotonic()
     plan = planned(options, reader or Reader())
     planning = time.monotonic() - began
@@ -73,7 +73,7 @@ def design(options: KnobOptions, reader: Reader | None = None) -> KnobDesign:
 
 
 def forecast(plan: KnobPlan, options: KnobOptions, causes: int) -> int:
-    """The simulated average number of applications of a screening if this many knobs matter equally."""
+    """The simulated average number of applications of a screening if `causes` knobs matter equally."""
     taken = []
     for seed in range(SIMULATED):
         draw = random.Random(seed)
@@ -92,7 +92,9 @@ def forecast(plan: KnobPlan, options: KnobOptions, causes: int) -> int:
 
 
 def start(options: KnobOptions, path: Path, show: Show, tell: Tell) -> KnobsResult:
-    """Run a new screening. Raises QuietError if it cannot be measured or stored."""
+    """Run a new screening. Raises Refused without root privileges, UsageError if the file has content, and QuietError
+    if the screening is interrupted or cannot be measured or stored.
+    """
     _only_root()
     if path.is_file() and path.stat().st_size:
         raise UsageError(f"{path}: already exists; resume with: cbench screen knobs --resume {path}")
@@ -190,7 +192,7 @@ def _progress(why: str, left: int, done: Sequence[MeasuredApplication]) -> str:
 
 
 def _left(screening: StoredScreening, done: Sequence[MeasuredApplication]) -> int:
-    """The number of remaining applications."""
+    """The maximum number of remaining applications, limited by the options and by the time budget."""
     options = screening.options
     left = options.applications - len(done)
     spent = sum(each.seconds for each in done)

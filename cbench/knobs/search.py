@@ -5,11 +5,11 @@ dropped permanently; otherwise the group is halved until one knob remains. This 
 smallest profile needs: of two knobs that remove the same cause, the first can be dropped without effect, and the second
 then matters.
 
-On an otherwise quiet host, each cause is seen alone: the noise of a large cause does not hide a small cause, and
-responses that do not add up (the longest gap) can also be screened. See docs/screen-knobs.md.
+On an otherwise quiet host, each cause is measured separately: the noise of a large cause does not hide a small cause,
+and responses that do not add up (the longest gap) can also be screened. See docs/screen-knobs.md.
 
-The search is a generator: it yields an application and receives its value. It is deterministic, so a screening resumes
-by sending the stored values.
+The search is a generator: it yields an application and receives its value. The search is deterministic, so a screening
+resumes by sending the stored values.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ CONTROLS, MOST_CONTROLS, FINE = 3, 5, 50
 difference exceeds 1/FINE of the noise that the profile removes.
 """
 PAIRS, MOST_PAIRS = 1, 12
-"""The minimum and maximum number of comparisons of the written profile with the full one; they end when the interval is
-narrow enough.
+"""The minimum and maximum number of pairs that compare the smallest profile with the full one. From the minimum on, the
+comparison ends when the interval is narrow enough.
 """
 AGREE = 0.25
 """Two measurements of a knob agree if they differ by at most this share of the knob's effect."""
@@ -62,19 +62,21 @@ to matter above HINT_HIGH.
 """
 ADDS_UP = 0.7
 """Effects count as additive if the joint effect of all knobs that matter is at least this share of the sum of their
-effects.
+effects, less the smallest effect that matters. For responses that do not add up, the largest effect replaces the sum.
 """
 
 Steps = Generator[Application, float, None]
 
 
 class _Concluded(Exception):
-    """Raised inside the search if no application remains for it."""
+    """Raised inside the search to end it, because the remaining applications are reserved for the verification."""
 
 
 @dataclass(slots=True)
 class Search:
-    """A search in progress. `next`: the next application, None at the end; add() takes its value."""
+    """A search in progress. `next`: the next application, None at the end; add() takes its value. `values`: the
+    responses so far, by the set of knobs that were left out.
+    """
 
     knobs: Sequence[ScreenedKnob]
     options: SearchOptions
@@ -122,7 +124,7 @@ class Search:
 
     @property
     def every(self) -> LeftOut:
-        """The key of the application without any knob."""
+        """The names of all knobs: the key in `values` of the application without any knob."""
         return frozenset(knob.name for knob in self.knobs)
 
     @property
@@ -198,8 +200,8 @@ class Search:
     def _confirm(self) -> Steps:
         """Repeat the measurement of each knob that only one measurement has named, smallest effects first.
 
-        This is part of the search, which ends early enough for the verification. Knobs that were not measured again
-        stay named.
+        The repetitions are part of the search, which ends early enough for the verification. Knobs that were not
+        measured again stay named.
         """
         once = [each.knob for each in reversed(self.findings()) if each.sign == LOUDER and each.repeats == 1]
         for each in sorted(self.named, key=lambda each: once.index(each.knob) if each.knob in once else 0):
@@ -214,8 +216,8 @@ class Search:
                 self.dropped.add(each.knob)
 
     def _narrow(self, group: list[str], known: bool) -> Steps:
-        """Halve a group until one knob is left; `known`: whether a measurement has shown that something in the group
-        matters.
+        """Halve a group until one knob is left, and decide whether this knob matters. `known`: whether a measurement
+        has shown that a knob of the group matters.
         """
         while len(group) > 1:
             half = (len(group) + 1) // 2
@@ -231,7 +233,7 @@ class Search:
         yield from self._name(group[0])
 
     def _give_back(self, names: list[str], whole: list[float] | None, half: list[float]) -> None:
-        """Estimate the effect of the other half by subtraction; the estimate is only a hint for the next
+        """Estimate the effect of the second half, `names`, by subtraction; the estimate is only a hint for the next
         measurement.
         """
         if whole is None or not self.options.adds:
@@ -271,7 +273,9 @@ class Search:
         return any(abs(other - effect) <= AGREE * abs(effect) for other in others)
 
     def findings(self) -> list[KnobFinding]:
-        """The knobs that matter, the largest effect first, with the noise estimated from all applications so far."""
+        """The knobs that were shown to matter or to make the host noisier, the largest effect first, with the noise
+        estimated from all applications so far.
+        """
         level = self.level
         centers = [median(each) for each in (*level.segments, level.values)]
         found = []
@@ -321,7 +325,9 @@ class Search:
         self.values.setdefault(key, []).append(value)
 
     def _verify(self, most: int) -> Steps:
-        """Compare the written profile with the full one, in pairs in random order, until the interval is narrow."""
+        """Compare the smallest profile with the full one, in pairs in random order, until the interval is narrow or
+        there are `most` pairs.
+        """
         written = frozenset(self.dropped)
         order = Stream(self.options.seed, "pairs")
         for number in count():
@@ -342,7 +348,7 @@ class Search:
         return found is not None and (found.high <= allowed or found.low > allowed)
 
     def difference(self) -> ProfileDifference | None:
-        """The difference that the pairs show; None if there are not enough pairs yet."""
+        """The difference between the smallest and the full profile, from the pairs; None if there are too few pairs."""
         if len(self.pairs) < PAIRS:
             return None
         written, full = (fmean(each) for each in zip(*self.pairs, strict=True))

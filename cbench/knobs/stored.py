@@ -1,7 +1,8 @@
 """Store a screening: a series for each start or resume, a trial for each application.
 
-A trial's value is the response multiplied by its scale; its counts record the left-out knobs (one bit each, in the
-order of the knobs), the phase, and the duration. The plan is stored before the first application.
+A trial's value is the response multiplied by its scale. The trial's counts record the left-out knobs and the suspected
+knobs (one bit each, in the order of the knobs), the phase, and the duration. The plan is stored before the first
+application.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ LEFT_OUT, PHASE, TOOK_MS, SUSPECTS = "left_out", "phase", "took_ms", "suspects"
 
 @dataclass(frozen=True, slots=True)
 class MeasuredApplication:
-    """A completed application: its response in the unit, and its duration including apply and restore.
+    """A completed application: the response in its unit (`value`), and the duration including apply and restore.
 
     `suspects`: the screened knobs that `quiet noise` named as remedies.
     """
@@ -54,7 +55,7 @@ class StoredScreening:
 
     @classmethod
     def new(cls, options: KnobOptions, plan: KnobPlan) -> StoredScreening:
-        """The state before the first application."""
+        """A new screening, before its first application."""
         return cls(f"{time.time_ns():x}-{os.getpid():x}", options, plan)
 
     def trial(self, made: MeasuredApplication) -> Trial:
@@ -68,7 +69,7 @@ class StoredScreening:
 
     def _names(self, bits: int) -> tuple[str, ...]:
         if not 0 <= bits < 1 << len(self.plan.screened):
-            raise ValueError("an application leaves out a knob that does not exist")
+            raise ValueError("an application names a knob that does not exist")
         return tuple(knob.name for at, knob in enumerate(self.plan.screened) if bits >> at & 1)
 
     def application(self, trial: Trial) -> MeasuredApplication:

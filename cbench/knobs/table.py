@@ -37,12 +37,12 @@ def result(found: KnobsResult) -> None:
 
 
 def head(found: KnobsResult) -> tuple[str, ...]:
-    """The columns of the ranking."""
+    """The column headings of the ranking."""
     return ("knob", "verdict", f"change without it, {found.unit}", "95 % interval", "adjusted p", "")
 
 
 def row(each: KnobEffect) -> tuple[str, ...]:
-    """A knob's cells."""
+    """The cells of a knob's row in the ranking."""
     interval = "-" if each.interval is None else f"{each.interval[0]:+.3g} to {each.interval[1]:+.3g}"
     return (
         each.knob,
@@ -94,7 +94,9 @@ def verified(found: KnobsResult) -> str:
 
 
 def below(found: KnobsResult) -> list[str]:
-    """The limitations of the result."""
+    """The notes below the ranking: knobs that do not matter or are undecided, conflicts, and knobs that were not
+    applied or not screened.
+    """
     said = []
     if found.inert:
         least = (
@@ -121,7 +123,7 @@ def _amount(value: float | None, found: KnobsResult) -> str:
 
 
 def design(plan: KnobDesign) -> None:
-    """Print the planned applications."""
+    """Print the plan of a screening."""
     console = table_console(120)
     for line in design_lines(plan):
         console.print(escape(line), soft_wrap=True)

@@ -32,9 +32,9 @@ TINY = 1e-28
 class LayoutVariance:
     """Standard deviations of logarithms: `between` builds, and `within` one build from run to run.
 
-    `share`: the share of a single run's variance that lies between builds, with its interval at LEVEL. `p`: p-value for
-    no difference between builds. `range`: the log ratio of the slowest to the fastest build's median. `medians`: each
-    build's median logarithm, relative to the mean of the block.
+    `share`: the share of a single run's variance that lies between builds, with its interval at LEVEL. `p`: the p-value
+    of the test for differences between builds. `range`: the log ratio of the slowest to the fastest build's median.
+    `medians`: each build's median logarithm, relative to the mean of the block.
     """
 
     builds: int
@@ -72,7 +72,7 @@ class LayoutVariance:
 
 
 def analyze(times: Sequence[Sequence[float]]) -> LayoutVariance:
-    """Analyze times above 0: a row for each of at least two blocks, a number for each of at least two builds."""
+    """Analyze `times`: one row for each block, with one time above 0 for each build; at least two of both."""
     logs = [[log(value) for value in row] for row in times]
     if len(logs) >= ENOUGH_BLOCKS:
         logs = _drawn_in(logs)

@@ -24,7 +24,7 @@ USE_SHELL = "use sh -c '...'"
 
 @dataclass(frozen=True, slots=True)
 class MeasuredBuild:
-    """A build, its trials in the order of the blocks, and the first 12 digits of the SHA-256 of its program."""
+    """A build, its trials in the order of the blocks, and the first 12 hex digits of the SHA-256 of its program."""
 
     layout: DrawnLayout
     sha256: str
@@ -68,7 +68,9 @@ def measure(options: LayoutOptions, show: Show, tell: Callable[[str], None]) -> 
 
 
 def _built(options: LayoutOptions, number: int, folder: Path, show: Show) -> tuple[ExternalCommand, DrawnLayout, str]:
-    """A command for one layout, and the digest of its program. Raises UsageError if the build fails."""
+    """Build the program in one layout. Returns the command that runs it, the layout, and the digest of the program.
+    Raises UsageError if the build fails.
+    """
     show(f"building {options.builds} layouts", number, options.builds)
     place = folder / f"build{number:04}"
     place.mkdir()

@@ -10,7 +10,7 @@ from cbench.external.table import duration
 from cbench.layout.result import BuildTime, LayoutResult
 
 SHOWN = 3
-"""The number of builds to print at each end."""
+"""The number of the fastest builds, and of the slowest builds, to print."""
 
 
 def result(report: LayoutResult) -> None:

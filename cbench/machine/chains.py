@@ -36,6 +36,6 @@ def calibration(length: int = 0) -> Calibration:
 
 
 def length_for(cycles: float) -> int:
-    """The length of the chains around a trial of roughly this many cycles."""
+    """The length, in additions, of the chains around a trial of roughly this many cycles."""
     length = min(max(SHARE * cycles, SHORTEST), LONGEST)
     return ceil(length / CHAIN_BODY) * CHAIN_BODY

@@ -57,7 +57,9 @@ def ticks_name() -> str:
 
 
 def names() -> tuple[str, ...]:
-    """The names of all counters, the preferred ones first, without the variants with the modifiers :u and :k."""
+    """The names of all counters, the preferred ones first. Except for cycles:u, names with the modifiers :u and :k are
+    omitted.
+    """
     rest = [name for name in events.EVENTS if name not in PREFERRED]
     return (*PREFERRED, CALIBRATED, ticks_name(), *rest)
 
@@ -120,7 +122,7 @@ def _known(name: str) -> tuple[CounterEvent, str]:
 
 
 def open_counter(name: str, cpu: int) -> tuple[Counter, Any]:
-    """The counter and its C handle (None if unavailable) for the calling thread, pinned to `cpu`.
+    """The counter and its C handle (None if unavailable) for the calling thread, which must be pinned to `cpu`.
 
     Raises UsageError for a name that is not a counter.
     """
@@ -166,7 +168,8 @@ def _calibrated(by_name: bool = False) -> tuple[Counter, Any]:
 def choose(name: str, cpu: int) -> tuple[Counter, Any]:
     """The named counter, or for "auto" the first available of cycles, cycles:u, calibrated cycles and the clock.
 
-    Raises UsageError if the named one is unavailable; unusable calibrated cycles are reported in their results.
+    Raises UsageError if the named counter is unknown or unavailable, or if no counter is available. If calibrated
+    cycles are named but unusable, only the results report that.
     """
     if name != AUTO:
         counter, handle = _calibrated(by_name=True) if name == CALIBRATED else open_counter(name, cpu)
@@ -187,8 +190,8 @@ def _unavailable(refused: dict[str, list[str]]) -> list[str]:
 
 
 def add_events(counter: Counter, handle: Any, wanted: Sequence[str] | None, cpu: int) -> Counter:
-    """The counter with additionally counted events: `wanted`, or suitable events if that is None. With the counter
-    cycles, wanted events are preceded by IN_KERNEL if there is room.
+    """Add events to the counter's C handle, and return the counter with their names: `wanted`, or suitable events if
+    `wanted` is None. With the counter cycles, wanted events are preceded by IN_KERNEL if there is room.
 
     An unavailable event is omitted with its reason. Raises UsageError if that event was requested by name.
     """

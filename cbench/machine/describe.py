@@ -1,4 +1,4 @@
-"""Describe the host for readers of results, with the settings missing for quiet results. Reads only."""
+"""Describe the host for readers of results, and list the limitations of measurements, without changing the host."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ def siblings(cpu: int) -> frozenset[int]:
 @dataclass(frozen=True, slots=True)
 class HostFacts:
     """The host's part of the results. `governor`: None if the host shows none; `quiet`: whether all measured CPUs are
-    isolated; `missing`: settings that would make the host quieter, None if not determined. `passport`: the facts used
-    to compare this result with another.
+    isolated; `missing`: the limitations of the measurements, None if not determined. `passport`: the facts used to
+    compare this result with another, None if not determined.
     """
 
     cpu: str
@@ -99,7 +99,7 @@ def to_store(host: HostFacts) -> dict[str, JsonValue]:
 
 
 def missing(results: Collection[Result]) -> tuple[str, ...]:
-    """The missing capabilities of these measurements, each with its remedy."""
+    """The limitations of these measurements, one line each, with the remedy where there is one."""
     lines: list[str] = []
     ordinary = sorted({r.cpu for r in results if not r.isolated})
     if ordinary and not any(r.isolated for r in results):

@@ -23,10 +23,11 @@ AMD, INTEL = "AuthenticAMD", "GenuineIntel"
 
 @dataclass(frozen=True, slots=True)
 class CounterEvent:
-    """One event. `generic`: the (type, config) that the kernel maps to the CPU's own event; `raw`: the config by CPU
-    vendor.
+    """One event. `generic`: the (type, config) that the kernel maps to the CPU's own event, None if there is none;
+    `raw`: the config by CPU vendor.
 
-    `armv8_name`: the event's name in sysfs if the PMU implements it, "" if only the number is known.
+    `armv8`: the PMUv3 event number, None if there is none. `armv8_name`: the event's name in sysfs if the PMU
+    implements it, "" if only the number is known.
     """
 
     unit: str
@@ -109,7 +110,9 @@ def split(name: str) -> tuple[CounterEvent, str] | None:
 
 
 def parse_events(text: str) -> tuple[str, ...] | None:
-    """The names in `--events A,B`; None for "auto". Raises UsageError for a name that is not an event."""
+    """The names in `--events A,B`; None for "auto", () for "none". Raises UsageError for a name that is not an event,
+    and for more than MOST events.
+    """
     if text == AUTO:
         return None
     if text == NONE:

@@ -27,5 +27,5 @@ def _left(reader: Reader, group: str, otherwise: int) -> int:
     if not (most.isdecimal() and used.isdecimal()):
         return otherwise
     stat = reader.text(f"{group}/memory.stat") or ""
-    cache = sum(map(int, re.findall(r"^(?:in)?active_file (\d+)$", stat, re.MULTILINE)))  # given up when needed
+    cache = sum(map(int, re.findall(r"^(?:in)?active_file (\d+)$", stat, re.MULTILINE)))  # reclaimable
     return max(int(most) - int(used) + cache, 0)

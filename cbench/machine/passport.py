@@ -1,4 +1,4 @@
-"""Take a host's passport, the facts that must be equal for results to be comparable. Reads only."""
+"""Take a host's passport, the facts that must be equal for results to be comparable, without changing the host."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ class Passport:
 
     `command_line`: the kernel's, with identifiers and unknown values masked as by `quiet record`; `profile`: the
     applied profile, or "none"; `noise`: the verdict of `quiet verify`; `counter`: the event that a test's values count;
-    `memory`: in whole GiB; `topology`: online CPUs, SMT and NUMA nodes, which depend on firmware settings.
+    `memory`: rounded to GiB (below 1 GiB, to MiB); `topology`: online CPUs, SMT and NUMA nodes, which depend on
+    firmware settings.
     """
 
     cpu: str | None = None
@@ -50,7 +51,7 @@ class Passport:
         stored = host.get("passport", {name: host[name] for name in ("cpu", "kernel") if host.get(name)})
         reasons = stored.get("unknown", {}) if isinstance(stored, Mapping) else None
         if not isinstance(stored, Mapping) or not isinstance(reasons, Mapping):
-            raise ValueError("the passport of its host is not an object")
+            raise ValueError("the host's passport is not an object")
         known = {name: " ".join(str(stored[name]).split()) for name in FACTS if stored.get(name) is not None}
         if counter:
             known["counter"] = counter
@@ -204,7 +205,9 @@ def _topology(reader: Reader) -> tuple[str, str]:
 
 
 def _shortened(lines: Sequence[str]) -> Sequence[str]:
-    """Different command lines without the words that all of them have; unchanged if that makes two of them equal."""
+    """Different command lines without the words that all of them have, and with at most _MOST_WORDS other words each;
+    unchanged if that makes two of them equal.
+    """
     common = set.intersection(*(set(each.split()) for each in lines))
     short = [_without(each, common) for each in lines]
     return short if len(set(short)) == len(lines) else lines

@@ -42,8 +42,8 @@ def addresses(fixed: bool) -> Iterator[bool]:
 
 @contextlib.contextmanager
 def affinity(cpus: Collection[int]) -> Iterator[None]:
-    """A context in which this thread runs on these CPUs; its affinity is restored at the end. Raises OSError if that
-    fails.
+    """A context in which this thread runs on these CPUs; its affinity is restored at the end. Raises OSError if the
+    thread may not run on them.
     """
     before = os.sched_getaffinity(0)
     os.sched_setaffinity(0, cpus)
@@ -55,7 +55,9 @@ def affinity(cpus: Collection[int]) -> Iterator[None]:
 
 
 def die_with_parent(parent: int) -> bool:
-    """Make the kernel kill this process when its parent ends; False if the parent is already gone."""
+    """Make the kernel kill this process when its parent (process ID `parent`) ends. Returns False if the parent has
+    already ended, or if prctl() fails.
+    """
     return _LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL) == 0 and os.getppid() == parent
 
 

@@ -1,4 +1,4 @@
-"""Find a CPU's place in the topology: its caches, and the CPUs on which a load can run next to it.
+"""Find a CPU's place in the topology: its caches, and CPUs at different distances on which a load can run.
 
 Sources: kernel documents ABI/testing/sysfs-devices-system-cpu (cache/index*) and admin-guide/cputopology.
 """
@@ -56,7 +56,7 @@ def caches(reader: Reader, cpu: int) -> tuple[Cache, ...]:
 
 
 def _bytes(text: str | None) -> int | None:
-    """The size in bytes that a text such as "512K" denotes."""
+    """The size in bytes that a text such as "512K" denotes; None if it denotes none."""
     number, unit = (text[:-1], UNITS.get(text[-1])) if text and not text[-1].isdecimal() else (text or "", 1)
     return int(number) * unit if number.isdecimal() and unit else None
 

@@ -92,8 +92,8 @@ class Causes:
 
 
 def decided(trial: Trial) -> Trial:
-    """The trial with causes as decided by the PMU's kernel count: no cause if the kernel did not run, otherwise at
-    least one.
+    """The trial with causes as decided by the PMU's count of kernel instructions: no cause except a multiplexed counter
+    if the kernel did not run, otherwise at least one. Without that count, the trial is unchanged.
     """
     if trial.kernel is None:
         return trial

@@ -67,7 +67,7 @@ def check(chosen: LayoutPlan, workloads: Iterable[Workload]) -> None:
         if not any(_has(workload, name) for workload in listed):
             names = ", ".join(workload.name for workload in listed)
             raise UsageError(
-                f"--vary {name}: {names} has no such parameter (see `cbench list`); omit it, or write --vary all "
+                f"--vary {name}: no such parameter in {names} (see `cbench list`); omit it, or write --vary all "
                 "for the available ones"
             )
 
@@ -107,7 +107,7 @@ def _has(workload: Workload, name: str) -> bool:
 
 
 def _balanced(random: Random, count: int) -> list[bool]:
-    """`count` booleans in random order, half of them True."""
+    """`count` booleans in random order, half of them (rounded up) True."""
     levels = [number % 2 == 0 for number in range(count)]
     random.shuffle(levels)
     return levels

@@ -19,11 +19,15 @@ Show = Callable[[str, int, int], None]
 MOST_OF_WANTED = 3
 """For calibrated cycles without a requested number of trials: the maximum ratio of measured to kept trials."""
 Keep = Callable[[Workload, int, int, protocol.Job], Keeper]
-"""Makes the keeper for the trials of a workload, from the CPU, the process's number (from 0), and its job."""
+"""Makes the keeper for the trials of one process. Receives the workload, the CPU, the number of the process (the first
+is 0), and its job.
+"""
 
 
 def check_outputs(result: Result, expected: int | None) -> None:
-    """Raises QuietError unless a built-in workload computed the same, correct value in every trial."""
+    """Raises QuietError if a built-in workload computed different values, or a value other than `expected` (None if the
+    correct value is unknown).
+    """
     if not result.workload.builtin:
         return
     outputs = {trial.output for trial in result.trials}
@@ -46,8 +50,8 @@ def measure(
     show: Show,
     keep: Keep | None = None,
 ) -> list[Result]:
-    """Measure and return all results, workload by workload, CPU by CPU, process by process. Raises QuietError if one
-    cannot be measured.
+    """Measure and return all results, workload by workload, CPU by CPU, process by process. Raises QuietError if a
+    workload cannot be measured, or computes a wrong value.
 
     `show` receives a text, the number of completed trials and the number of requested ones. `keep` makes the keeper of
     each process's trials.

@@ -47,7 +47,8 @@ class Job:
 
     `trials`: the maximum number of trials. With calibrated cycles, the maximum is `most`, because some trials may have
     to be omitted. `warmup`: None continues until settled. `rewarm`: the `n` of the untimed call before each trial.
-    `events`: None selects events that fit the counter.
+    `events`: None selects events that fit the counter. `enters_kernel`, `own_faults`: as in model.Workload, for these
+    parameters.
     """
 
     function: str
@@ -107,7 +108,9 @@ def load(content: bytes) -> Any:
 
 
 def _fits(message: object) -> bool:
-    """Whether a value of one of the protocol's classes has the declared types. The receivers check other values."""
+    """Whether a value of one of the protocol's classes has the declared types. True for values of other types, which
+    the receivers check.
+    """
     return not is_dataclass(type(message)) or _has_type(message, type(message))
 
 
@@ -158,7 +161,7 @@ def _hints(of: type) -> dict[str, type]:
 class _Messages(pickle.Unpickler):
     def find_class(self, module: str, name: str) -> type:
         """The class with this name, only from the protocol's own modules, so that a message cannot call anything with
-        an effect.
+        an effect. Raises ProtocolError for any other name.
         """
         found = getattr(sys.modules[module], name) if module in _MODULES else None
         if not isinstance(found, type) or found.__module__ != module:

@@ -36,8 +36,8 @@ BEYOND = (
 
 @dataclass(frozen=True, slots=True)
 class SettlingResult:
-    """The values of the trials that the first process discarded, minus the overhead, and whether each process settled
-    by the rule.
+    """The values of the trials that the first process discarded, minus the overhead if requested, and whether each
+    process settled by the rule (None: too few trials were discarded to judge).
     """
 
     rule: str
@@ -48,8 +48,8 @@ class SettlingResult:
 
 @dataclass(frozen=True, slots=True)
 class CleanTrials:
-    """The clean trials of all processes by the rule for this host. `wanted`: None if no number of clean trials was
-    requested.
+    """The clean trials of all processes by the rule for this host. `low`, `range`: None if no trial is clean. `each`:
+    the number of clean trials in each process. `wanted`, `reached`: None if no number of clean trials was requested.
     """
 
     rule: str
@@ -65,7 +65,9 @@ class CleanTrials:
 
 @dataclass(frozen=True, slots=True)
 class CountedEvent:
-    """An additionally counted event: its total over all trials, and its count in an empty region."""
+    """An additionally counted event: the minimum, median and maximum of its counts in the trials, and its count in an
+    empty region (`empty`).
+    """
 
     min: int
     median: float
@@ -75,7 +77,11 @@ class CountedEvent:
 
 @dataclass(frozen=True, slots=True)
 class ProcessResult:
-    """The figures of one process, and the levels of its layout's factors, including those of its buffer, if any."""
+    """The figures of one process, and the levels of its layout's factors.
+
+    `floor`: None if no value repeats. `clean_range`: None if no trial is clean. `headline`: None if there is none.
+    `offset`, `pages`: the levels of its buffer, None if the workload lacks the parameter.
+    """
 
     process: int
     trials: int
@@ -100,8 +106,10 @@ class ProcessResult:
 class ProcessesResult:
     """The floor and the median of each process, and the spread of clean trials within and between processes.
 
-    `floor_range`: the range of the floors, None if a process has no value that repeats; `lowest_range`: the range of
-    the lowest values.
+    `floor_range`, `floor_range_pct`: the range of the floors, and this range in % of the lowest floor; None if a
+    process has no value that repeats. `lowest_range`: the range of the lowest values. `spread`: None if fewer than two
+    processes have two clean trials. `by_level`: for each layout factor, the median of the lowest values at each level;
+    {} if the levels cannot be compared.
     """
 
     each: tuple[ProcessResult, ...]
@@ -114,9 +122,12 @@ class ProcessesResult:
 
 @dataclass(frozen=True, slots=True)
 class WorkloadResult:
-    """The result of one workload on one CPU, in the counter's unit; percentiles are differences from the mode.
+    """The result of one workload on one CPU, in the counter's unit. `p90`, `p99`, `max`: differences from the mode.
 
-    `floor`: the lowest value that repeats. `overhead_subtracted`: the amount subtracted from every trial's value.
+    `output`: the value that every trial returned, None if `outputs`, the number of different values, exceeds 1.
+    `floor`: the lowest value that repeats, None if none does. `overhead_subtracted`: the amount subtracted from every
+    trial's value. `settled`: whether the first process settled, None if it discarded too few trials to judge.
+    `stolen_ms`: None if unknown.
     """
 
     workload: str
@@ -310,7 +321,7 @@ def _remarks(result: Result, trials: Sequence[Trial], outputs: int) -> list[str]
 
 @dataclass(frozen=True, slots=True)
 class _Process:
-    """The reported trials of one process, the clean ones among them, its floor and its headline."""
+    """The reported trials of one process, the values of its clean trials, its floor and its headline."""
 
     session: Session
     trials: Sequence[Trial]
@@ -333,8 +344,8 @@ def _divided(result: Result, trials: Sequence[Trial], rule: str) -> list[_Proces
 
 
 def _floors_from(trials: Sequence[Trial], rule: str) -> list[Trial]:
-    """The trials from which a floor is derived: if causes are known, the trials without a cause, provided that two of
-    them agree.
+    """The valid trials from which a floor is derived: with calibrated cycles, the kept trials if there are any; if
+    causes are known, the trials without a cause, provided that two of them agree; otherwise all.
     """
     valid = [trial for trial in trials if trial.valid]
     if rule == CHAINS:

@@ -125,15 +125,17 @@ class Worker:
 
 
 def away_from(cpus: set[int], others_needed: int = 1) -> contextlib.AbstractContextManager[None]:
-    """A context in which this process stays off these CPUs, provided that at least `others_needed` other ones
-    remain.
+    """A context in which this process stays off these CPUs, provided that it may run on at least `others_needed` other
+    CPUs.
     """
     others = os.sched_getaffinity(0) - cpus
     return affinity(others) if len(others) >= others_needed else contextlib.nullcontext()
 
 
 def ending(returncode: int, name: str, phase: str) -> str:
-    """A message about a worker that ended early, in one line: the event, the phase of the measurement, the remedy."""
+    """A message about a worker that ended early, in one line: the event, the phase of the measurement, and the possible
+    cause or the remedy if there is one.
+    """
     if returncode == -signal.SIGKILL:
         return f"{name}: the measuring process was killed (SIGKILL) {phase}: by another program, or to free memory"
     if returncode < 0:
@@ -153,7 +155,7 @@ def run(
     keeper: Keeper | None = None,
     enough: Enough | None = None,
 ) -> Session:
-    """Measure one process's trials. Raises QuietError, in one line, for any failure of the worker.
+    """Measure one process's trials. Raises QuietError, with a one-line message, for any failure of the worker.
 
     `name`: the workload's name. `timeout`: seconds without a message of the worker. `follower` names the causes;
     `keeper` receives each chunk of trials immediately; `enough` may end the measurement early.

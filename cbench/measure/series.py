@@ -28,7 +28,7 @@ from quiet import QuietError
 BUDGET_NS = 200_000_000
 MOST = 2000
 FEWEST_CYCLES = 0.1
-"""The minimum number of cycles per kernel instruction."""
+"""The minimum number of cycles that one kernel instruction takes."""
 
 
 class TrialSeries:
@@ -87,8 +87,9 @@ class TrialSeries:
         return int(ffi.cast("uintptr_t", self._trials)), ffi.sizeof(self._trials)
 
     def run(self, most: int) -> list[Trial]:
-        """Run and return at most `most` trials, as many as fit into about 0.2 s. Stops after a trial that was not on
-        the requested CPU, and then sets `strayed`. Raises QuietError if the counter cannot be read.
+        """Run and return at most `most` trials, as many as fit into about 0.2 s. If a trial was not on the requested
+        CPU, this trial and all later ones are discarded, and `strayed` is set. Raises QuietError if the counter cannot
+        be read.
         """
         error = lib.cb_trials_run(
             self._counter,
@@ -143,7 +144,9 @@ class TrialSeries:
         return Trial(value, raw.result, tuple(causes), *outcome, counts=counts, kernel=kernel, chains=times)
 
     def _cycles(self, raw: Any) -> tuple[int, ChainTimes | None]:
-        """The trial's value in cycles, and the times of its chains."""
+        """The trial's value, and the times of its chains. With calibration, the value is in cycles; without, the times
+        are None.
+        """
         if self._calibration is None or not self._calibration.length:
             return raw.value, None
         before, after = raw.before, raw.after
@@ -151,8 +154,8 @@ class TrialSeries:
         return round(chains.cycles(times, self._calibration)), times
 
     def _in_kernel(self, counts: dict[str, int], beside: int) -> int | None:
-        """The number of instructions that the kernel ran within the timed region, None if the workload may have caused
-        them.
+        """The number of instructions that the kernel ran within the timed region; None if they are not counted, or if
+        the workload may have caused them.
         """
         if self._kernel_baseline is None or self._enters_kernel:
             return None
@@ -167,7 +170,8 @@ class TrialSeries:
 
 
 def line_names(text: str) -> tuple[str, ...]:
-    """One name for each line below the header: "LOC (Local timer interrupts)", "27 (virtio1-virtqueues)".
+    """A name for each line of /proc/interrupts below its header, such as "LOC (Local timer interrupts)" or
+    "27 (virtio1-virtqueues)".
 
     The text after the counts has parts separated by runs of blanks; the last part is the device's name (numbered lines)
     or the description (lettered lines).

@@ -19,7 +19,7 @@ def shortcomings(results: Sequence[WorkloadResult]) -> list[str]:
             which = f", process {process + 1}" if len(counted.each) > 1 else ""
             lines.append(
                 f"{result.workload} on CPU {result.cpu}{which}: only {count:,} of {total:,} trials were clean "
-                f"({counted.means}), {counted.wanted:,} were requested: allow more with --trials, or make the host "
+                f"({counted.means}), but {counted.wanted:,} were requested: allow more with --trials, or make the host "
                 "quieter"
             )
         lines += differing(result.workload, result.cpu, result.outputs, len(result.trials))

@@ -60,8 +60,8 @@ def stolen_ms(cpu: int) -> int | None:
 
 
 def calibrate(counter: Counter, handle: Any, cpu: int) -> tuple[Counter, int | None]:
-    """The counter with its step, its overhead in an empty region, and the counts of an empty call; and
-    kernel_baseline().
+    """The counter with its step, its overhead in an empty region, and the counts of an empty call; and the result of
+    kernel_baseline(). Raises QuietError if the counter cannot be read.
     """
     regions = ffi.new("uint64_t[]", REGIONS)
     if lib.cb_empty_regions(handle, regions, REGIONS):
@@ -98,9 +98,10 @@ def kernel_baseline(empty: Sequence[Mapping[str, int]]) -> int | None:
 
 
 def opened(job: Job) -> tuple[Counter, Any]:
-    """The counter and its additional events, without events that open but count nothing.
+    """The counter with its additional events, and its C handle. The event `interrupts` is omitted if it opens but
+    counts nothing.
 
-    Raises UsageError if such an event was requested by name.
+    Raises UsageError if the counter, or an event that was requested by name, is unavailable or counts nothing.
     """
     counter, handle = counters.choose(job.counter, job.cpu)
     counter = counters.add_events(counter, handle, job.events, job.cpu)
@@ -114,8 +115,8 @@ def opened(job: Job) -> tuple[Counter, Any]:
 
 
 def counts_interrupts(counter: Counter, handle: Any, cpu: int) -> bool:
-    """Whether the event counts interrupts: False if interrupts occurred within timed regions and it counted none. Waits
-    briefly for interrupts.
+    """Whether the event `interrupts` counts: False if at least two interrupts occurred within timed regions and it
+    counted none. Waits briefly for interrupts.
     """
     spin = TrialSeries(handle, cpu, ffi.addressof(lib, "cb_hash_run"), ffi.NULL, SPIN, 0, others=counter.others)
     came = counted = 0

@@ -56,8 +56,8 @@ def analyzed(options: OrderOptions) -> OrderResult:
 
 
 def reported(options: OrderOptions, output: str) -> OrderResult:
-    """Analyze a file and write its report page. Raises UsageError, before anything is computed, if the page cannot be
-    written or the options are invalid.
+    """Analyze a file and write its report page. Raises UsageError if the file is unusable, and, before anything is
+    computed, if the page cannot be written or the options are invalid.
     """
     for each in (options.data, *options.more):
         check_page(each, output)
@@ -118,7 +118,9 @@ def _analyzed(options: OrderOptions) -> tuple[OrderResult, Trials]:
 
 
 def _parquet(paths: Sequence[Path]) -> list[Path]:
-    """The files of a table that is split into several Parquet files; [] if the paths are anything else."""
+    """The Parquet files of one table, from files and directories; [] if a path is neither a Parquet file nor a
+    directory. Raises UsageError for a directory of another program's results that have no order.
+    """
     from cbench.formats import registry
     from cbench.tables.parquet_set import parquet_files
 

@@ -24,8 +24,9 @@ OF_ORDER: tuple[Family, ...] = ("orders", "within", "spread", "position", "prede
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """The claims of one family at its `level`, which is a part of the study's alpha; `alone`: tests that are
-    significant only if this family is considered alone, at the full alpha.
+    """The claims of one family at its `level`, which is a part of the study's alpha. `named`: tests that are
+    significant at this level; `alone`: tests that are significant only if this family is considered alone, at the full
+    alpha.
     """
 
     family: Family

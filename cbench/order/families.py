@@ -20,7 +20,7 @@ from cbench.stats.trials import Trials
 
 
 def corrected_effects(analysis: Analysis) -> dict[str, list[float]]:
-    """The p-values of every series, by family and corrected within the family, except for the comparison of the orders.
+    """The p-values of every series for each family except the comparison of the orders, corrected within the family.
 
     If there is no fixed order, position and predecessor form one family, which answers the study's question.
     """
@@ -61,7 +61,10 @@ def claims_of(
     suite: Mapping[str, MetricMeaning] | None,
     of_hosts: OrderHosts | None,
 ) -> tuple[claims.Claim, ...]:
-    """The claims of all families. `suite`: the meaning of a suite's metrics; None if the study measures no suite."""
+    """The claims of all families. `after`: the effects of direct predecessors; `before`: the effects of tests anywhere
+    before. `suite`: the meaning of a suite's metrics; None if the study measures no suite. `of_hosts`: None if hosts
+    are not compared.
+    """
     names = [result.name for result in analysis.results]
     rules = analysis.rules
     adjusted = [nan if each.p_adjusted is None else each.p_adjusted for each in analysis.results]
@@ -130,7 +133,9 @@ def _interaction_p(result: SeriesResult) -> float | None:
 def _named(
     effects: Sequence[PredecessorEffect], meaning: Mapping[str, MetricMeaning] | None, right: str
 ) -> tuple[list[str], list[float]]:
-    """The effects as text and their p-values, smallest p first. `meaning`: the meaning of a suite's metrics."""
+    """The effects as text and their p-values, smallest p first. `meaning`: the meaning of a suite's metrics, None if
+    the study measures no suite; `right`: the word before "after" in the text.
+    """
     ordered = sorted(effects, key=lambda each: each.p_holm)
     if meaning is None:
         return [verdict.disturbed(each) for each in ordered], [each.p_holm for each in ordered]

@@ -1,9 +1,8 @@
-"""Draw the figures of an order-dependence report, as SVG texts.
+"""Draw the figures of an order-dependence report as SVG.
 
 The figures follow D. Duplyakin et al., "Avoiding the Ordering Trap in Systems Performance Measurement", USENIX ATC
-2023: sorted p-values and effect sizes (figures 2 and 3), sorted differences (4), intervals by case (5). A few tests
-have one named line each; more tests become points on a curve, and of very many tests only as many points as are
-distinguishable are drawn.
+2023: sorted p-values and effect sizes (figures 2 and 3), sorted differences (4), intervals by case (5). Up to
+MOST_NAMED tests have one named line each; more tests become points on a curve, which has at most MOST_POINTS points.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ Number = Callable[[OrderTest], float | None]
 
 
 def p_values(result: OrderResult) -> str:
-    """The deciding p-values in increasing order, with the level of one test and the level of the family."""
+    """Plot the deciding p-values in increasing order, with the level of one test and the level of the family."""
 
     def levels(axes: Any, curve: bool) -> None:
         lines = axes.axhline if curve else axes.axvline
@@ -55,7 +54,7 @@ def p_values(result: OrderResult) -> str:
 
 
 def effects(result: OrderResult) -> str:
-    """Effect sizes in increasing order."""
+    """Plot effect sizes in increasing order."""
     most = max((test.epsilon2 for test in result.tests.values() if test.epsilon2 is not None), default=0.0)
 
     def limits(axes: Any, curve: bool) -> None:
@@ -66,7 +65,7 @@ def effects(result: OrderResult) -> str:
 
 
 def deltas(result: OrderResult) -> str:
-    """Differences between the orders in increasing order, with their intervals."""
+    """Plot the differences between the orders in increasing order, with their intervals."""
 
     def zero(axes: Any, curve: bool) -> None:
         (axes.axhline if curve else axes.axvline)(0, color=GREY, linewidth=0.8)
@@ -80,7 +79,9 @@ def _delta(test: OrderTest) -> float | None:
 
 
 def intervals(result: OrderResult) -> str:
-    """The intervals of both orders' medians, in % of the fixed median, the smallest p-values first."""
+    """Plot the intervals of both orders' medians as differences in % from the fixed median, the smallest p-values
+    first.
+    """
     tests = with_intervals(result)[:MOST_NAMED][::-1]
 
     def draw(axes: Any) -> None:
@@ -107,8 +108,8 @@ def intervals(result: OrderResult) -> str:
 
 
 def hosts(result: OrderResult) -> str:
-    """The difference between the orders on each host and on all hosts combined, with intervals; a panel for each of the
-    six tests with the smallest p.
+    """Plot the difference between the orders on each host and on all hosts combined, with intervals; a panel for each
+    of the six tests with the smallest p.
     """
     shown = with_hosts(result)[:MOST_PANELS]
 
@@ -286,7 +287,7 @@ def matrix(result: OrderResult) -> str:
 
 
 def distributions(result: OrderResult, trials: Trials, names: Sequence[str]) -> str:
-    """The empirical distribution functions of both orders, for the first six names."""
+    """Plot the empirical distribution functions of both orders, for the first six names."""
     trials, slices = trials.grouped()
     rows_of = dict(zip(trials.names, slices, strict=True))
     titles = dict(zip(names, labels(names), strict=True))
@@ -311,8 +312,8 @@ def distributions(result: OrderResult, trials: Trials, names: Sequence[str]) -> 
 
 
 def drift(result: OrderResult, trials: Trials, names: Sequence[str]) -> str:
-    """The values of both orders over time, for the first six names. With several hosts, there is a panel with its own
-    time axis for each host of each test, six panels in total.
+    """Plot the values of both orders over time, for the first six names. With several hosts, there is a panel with its
+    own time axis for each host of each test, at most six panels in total.
     """
     trials, slices = trials.grouped()
     rows_of = dict(zip(trials.names, slices, strict=True))

@@ -25,7 +25,7 @@ NAMED = 3
 
 
 def page(about: StudyFacts, result: OrderResult, trials: Trials) -> str:
-    """The whole page. Deterministic: equal data yield equal bytes."""
+    """The whole page as HTML; equal data yield equal bytes."""
     changed, changed_rest = across(result)
     return render(
         "order/order.html",
@@ -286,7 +286,7 @@ def _effects(result: OrderResult, effects: Sequence[PredecessorEffect], after: s
 
 
 def first_trials(result: OrderResult) -> Table:
-    """A table that compares the first position of a run with all others, smallest p first."""
+    """A table that compares the first position of a run with all others, for the FIRST tests with the smallest p."""
     every = [(name, test.first_trial) for name, test in result.tests.items() if test.first_trial]
     rows = [
         (
@@ -324,7 +324,7 @@ def _hosts(result: OrderResult) -> Figure | None:
 
 
 def hosts(result: OrderResult) -> Table:
-    """A table of the tests with the smallest p, one row per host."""
+    """A table with a row for each test and host, the tests with the smallest p first; at most MOST_ROWS rows."""
     shown = [(name, test.hosts) for name, test in result.by_p() if test.hosts is not None]
     rows = [
         (

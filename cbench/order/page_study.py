@@ -60,7 +60,7 @@ def about(path: Path) -> StudyFacts:
 
 
 def about_hosts(paths: Sequence[Path]) -> StudyFacts:
-    """The facts about a study from the stores of its hosts: the machine, time and runs of each host. Of a table in
+    """The facts about a study from the stores of its hosts: the machine, time and runs of each host. For a table in
     several files, only the name.
     """
     every = [about(path) for path in paths]

@@ -53,7 +53,8 @@ def described(
 ) -> tuple[AfterMedians, ...]:
     """For each affected series that no direct predecessor explains, the medians with and without the test that changes
     it most by running anywhere before it. The verdict tests only direct predecessors, so this is a description; its
-    p-value only keeps differences out that are no larger than noise.
+    p-value only excludes differences that are no larger than noise. () with the published definitions, or with more
+    than MOST_DESCRIBED series.
     """
     levels = {each.family: each.level for each in claimed}
     explained = {each.test for each in after if each.p_holm < levels.get("predecessor", 0.0)}
@@ -70,7 +71,9 @@ def described(
 def carry_over(
     suite: SuiteResult, tests: Mapping[str, OrderTest], before: Sequence[PredecessorEffect]
 ) -> tuple[CarryOver, ...]:
-    """The comparison of each test with its isolated runs."""
+    """The comparison of each test in a separate process with the same test in a process shared with other tests; ()
+    unless the study measured both.
+    """
     if suite.isolated != "both":
         return ()
     after = {each.test: each.after for each in before if each.significant}

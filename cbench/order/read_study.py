@@ -133,7 +133,7 @@ def _columns(stores: Sequence[EndedTrials]) -> dict[str, Coded | list[object]]:
 class StudyDefaults:
     """The settings in a study's file that an analysis uses. `failures`: whether a failed trial excludes only itself or
     its whole run; `metrics`: the meaning of each metric, by its name in the analysis; `suite`: the harness and the
-    isolation of a suite.
+    isolation of a suite, None if the study measures no suite.
     """
 
     alpha: float

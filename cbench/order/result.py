@@ -153,13 +153,15 @@ class OrderTest:
         return self.failed_fixed + self.failed_random
 
     def median(self, order: Order) -> tuple[float | None, tuple[float, float] | None]:
-        """The median in one order, and its interval."""
+        """The median in one order, and its interval; each None if unknown."""
         if order == "fixed":
             return self.median_fixed, self.ci_fixed
         return self.median_random, self.ci_random
 
     def within(self, effect: Within) -> tuple[float | None, bool]:
-        """The p-value of an effect within the runs or over the study, and whether the effect is significant."""
+        """The p-value of an effect within the runs or over the study (None: not tested), and whether the effect is
+        significant.
+        """
         if effect == "position":
             return self.position_p, self.position_significant
         if effect == "predecessor":
@@ -237,8 +239,8 @@ class SuiteResult:
 
 @dataclass(frozen=True, slots=True)
 class UnlikeHost:
-    """One host that differs from the others in its level or in its effect of the order. `away_pct`: the distance of its
-    level above the other hosts' levels, in % (negative: below); None for a difference in the effect.
+    """The comparison of one host with the others, in its level or in its effect of the order. `away_pct`: the distance
+    of its level above the other hosts' levels, in % (negative: below); None for the effect.
     """
 
     host: str
@@ -266,7 +268,8 @@ class OrderHosts:
 class OrderResult:
     """The whole analysis. `verdict`: lines of text, the most important first. `order_matters`: None if effects of order
     and time cannot be distinguished. `claims`: the verdict's claims, which share one error rate, `alpha`. `described`:
-    for affected tests without a significant direct predecessor, the earlier test with the largest difference; no claim.
+    for affected tests without a significant direct predecessor, the earlier test with the largest difference, which is
+    not a claim.
     """
 
     order_matters: bool | None
@@ -294,7 +297,7 @@ class OrderResult:
 
     @property
     def counted_runs(self) -> str:
-        """The runs that a required number of runs counts, in the plural."""
+        """The unit of a required number of runs, in the plural."""
         return "runs of each order" if self.arms == ORDERS else "pairs of an isolated and an in-process run"
 
     @property
@@ -313,7 +316,7 @@ class OrderResult:
         return next((each for each in self.claims if each.family == family), None)
 
     def by_p(self, effect: Within | None = None) -> list[tuple[str, OrderTest]]:
-        """The tests by increasing p, tests without a p last. `effect`: the effect whose p to sort by, None for the
+        """The tests by increasing p, tests without a p last. `effect`: sort by the p of this effect; None: by the
         deciding p.
         """
 

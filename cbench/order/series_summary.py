@@ -1,4 +1,4 @@
-"""Summarize one test of a study, or one metric: effect sizes, p-values, intervals and the required number of runs."""
+"""Summarize one metric of one test of a study: effect sizes, p-values, intervals and the required number of runs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from cbench.stats.trials import Trials
 POWER = 0.8
 TIMES = ("second", "s", "ms", "us", "ns")
 MOST_GROUPS, NAMED_GROUPS = 200, 20
-"""A report with at most MOST_GROUPS positions or predecessors of a test includes all of them, otherwise the
+"""A report includes all positions or predecessors of a test if there are at most MOST_GROUPS, otherwise the
 NAMED_GROUPS with the most trials.
 """
 

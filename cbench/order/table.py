@@ -118,7 +118,9 @@ def _runs(result: OrderResult) -> str:
 
 
 def _units(tests: Sequence[OrderTest]) -> tuple[str, Callable[[OrderTest], str]]:
-    """The unit for a column's header, if all tests have the same unit, and the unit for a test's cell otherwise."""
+    """The unit for a column's header, "" unless all tests have the same unit; and a function that returns the unit for
+    a test's cell, "" if the header has it.
+    """
     units = {test.unit or "" for test in tests}
     if len(units) == 1 and "" not in units:
         return f" ({escape(units.pop())})", lambda _: ""

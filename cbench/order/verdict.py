@@ -72,7 +72,7 @@ def _headline(result: OrderResult, sentences: Mapping[Family, str]) -> tuple[str
 
 
 def _sentence(result: OrderResult, family: Family, names: Sequence[str]) -> str:
-    """The claim about some of a family's members."""
+    """A sentence with the claim about these members of a family."""
     tests, isolated = result.tests, result.suite.isolated if result.suite else ""
     if family == "orders":
         tested = sum(test.p is not None for test in tests.values())
@@ -141,7 +141,7 @@ def disturbed(effect: PredecessorEffect) -> str:
 
 
 def percent(value: float) -> str:
-    """A percentage with two decimals, or with three significant digits from 100."""
+    """A percentage as text, with two decimals, or from 100 on with three significant digits."""
     return f"{value:.2f}" if value < 99.995 else f"{float(f'{value:.3g}'):,.0f}"
 
 
@@ -165,7 +165,9 @@ def influenced(effect: AfterMedians, is_time: bool, right: str) -> str:
 
 
 def _described(result: OrderResult) -> list[str]:
-    """A sentence about earlier tests, which the verdict of a study without a suite describes but does not test."""
+    """A sentence about earlier tests, which the verdict of a study without a suite describes but does not test; [] if
+    there are none to describe.
+    """
     said = []
     for each in result.described:
         test = result.tests[each.test]
@@ -283,8 +285,8 @@ def _varies(name: str, test: OrderTest, orders: bool) -> str:
 
 
 def _too_few(result: OrderResult) -> str:
-    """The number of runs that the test of a single pair requires, if there are too few, for a design with one arm. The
-    number of tests is that of the direct predecessors that occurred, so it is not overestimated.
+    """For a design with one arm: a clause with the number of runs that the test of a single pair requires; "" if there
+    are enough runs. The number of tests is that of the direct predecessors that occurred, so it is not overestimated.
     """
     of = [test for test in result.tests.values() if test.predecessor]
     if not of:
@@ -301,7 +303,9 @@ def _too_few(result: OrderResult) -> str:
 
 
 def _hidden(result: OrderResult) -> list[str]:
-    """A sentence about the differences that the study may have missed in the tests that the verdict does not name."""
+    """A sentence about the differences that the study may have missed in the tests that the verdict does not name; []
+    if there are no such tests.
+    """
     claim = result.claim("orders")
     if claim is None or result.design.blocked:
         return []
@@ -315,7 +319,7 @@ def _hidden(result: OrderResult) -> list[str]:
 
 
 def _enough(result: OrderResult, tests: int) -> str:
-    """The number of runs with which the difference that would be detected can be computed."""
+    """A clause with the number of runs that suffices to compute the detectable difference; "" if there are enough."""
     claim = result.claim("orders")
     paired = bool(result.design.pairs or result.design.interleaved)
     needed = power.runs_for_any_shift((claim.level if claim else result.alpha) / tests, result.power.power, paired)

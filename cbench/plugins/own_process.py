@@ -14,9 +14,9 @@ from cbench.external.disturbance import CountReader, KernelCounts, OpenFile
 class OwnInterruptions:
     """The interruptions of this process over a period.
 
-    Times in ns, `stolen_ms` in ms; None for a count that the kernel does not report. `interrupts`: interrupts of the
-    CPU that the process may use, by line; empty if it may use several CPUs, because most of their interrupts hit other
-    processes.
+    `waited_ns`: the time in ns for which the process waited for a CPU. `stolen_ms`: the time in ms that the hypervisor
+    took from its CPUs. Both are None if the kernel does not report them. `interrupts`: interrupts of the CPU that the
+    process may use, by line; empty if it may use several CPUs, because most of their interrupts hit other processes.
     """
 
     preempted: int
@@ -27,7 +27,7 @@ class OwnInterruptions:
 
     @property
     def disturbed(self) -> bool:
-        """Whether any interruption besides the usual interrupts occurred."""
+        """Whether the process was preempted, had a page fault from disk, or lost time to the hypervisor."""
         return bool(self.preempted or self.major_faults or self.stolen_ms)
 
     @property

@@ -1,7 +1,7 @@
 """Provide `pytest --cbench-store=FILE`, which stores pytest-benchmark's rounds and each benchmark's interruptions.
 
-pytest loads this file in every environment that has cbench installed, so nothing of cbench is imported until the option
-is given.
+pytest loads this file in every environment that has cbench installed, so the file imports other modules of cbench only
+if the option is given.
 """
 
 from __future__ import annotations
@@ -32,7 +32,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the keeper if the option is given."""
+    """Register the keeper if the option is given. Raises pytest.UsageError if the option is misplaced, if
+    pytest-benchmark is missing, if tests run in parallel, or if the file cannot be written.
+    """
     path = config.getoption(OPTION)
     if path is None:
         return

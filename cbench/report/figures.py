@@ -22,7 +22,7 @@ def check(path: str, option: str = "-o") -> None:
 
 
 def pyplot(missing: str = "plots need matplotlib: pip install 'quiet-cbench[plots]', or omit -o") -> Any:
-    """Import matplotlib. Raises UsageError with the missing package if it is not installed."""
+    """Import matplotlib. Raises UsageError with the message `missing` if it is not installed."""
     os.environ.setdefault("MPLBACKEND", "agg")  # no window, regardless of the user's settings
     try:
         import matplotlib.pyplot as plt
@@ -33,8 +33,9 @@ def pyplot(missing: str = "plots need matplotlib: pip install 'quiet-cbench[plot
 
 @contextlib.contextmanager
 def figure(path: str, rows: int, option: str = "-o") -> Iterator[Any]:
-    """A context with the axes of a figure, `rows` panels below each other, which is saved at the end. Text in an SVG
-    stays text. Raises UsageError if matplotlib is not installed, QuietError if the file cannot be written.
+    """A context with the axes of a figure that has `rows` panels, one below the other; the figure is saved at the end.
+    Text in an SVG stays text. Raises UsageError if matplotlib is not installed, QuietError if the file cannot be
+    written.
     """
     plt = pyplot()
     with plt.rc_context({"svg.fonttype": "none", "svg.hashsalt": "cbench", "font.size": 9}):

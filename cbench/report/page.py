@@ -59,9 +59,10 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A figure with its title, one explaining sentence, and its content as text, also for screen readers.
+    """A figure with its title and a sentence that explains it. `found`: the content as text, "" if there is none.
 
-    `key`: the prefix of all ids in `svg`. `broad`: whether the figure has the whole width of the page.
+    Screen readers read `found`, or `explained` if `found` is "". `key`: the prefix of all ids in `svg`. `broad`:
+    whether the figure has the whole width of the page.
     """
 
     key: str
@@ -73,7 +74,7 @@ class Figure:
 
 
 def render(template_name: str, /, **context: object) -> str:
-    """The HTML of the template FEATURE/NAME.html with this context; deterministic."""
+    """The HTML of the template FEATURE/NAME.html with this context; equal contexts yield equal text."""
     return _environment().get_template(template_name).render(context)
 
 
@@ -83,8 +84,8 @@ def style() -> str:
 
 
 def labelled_svg(figure: Figure) -> Markup:
-    """The SVG element with its title and description for screen readers. The SVG is the only text that is not
-    escaped.
+    """The SVG element with its title and description for screen readers. Title and description are escaped; the SVG is
+    not.
     """
     from markupsafe import Markup, escape
 

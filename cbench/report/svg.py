@@ -1,4 +1,4 @@
-"""Render figures as SVG texts for one HTML page: small, deterministic, with unique ids."""
+"""Render figures as SVG elements for one HTML page: small, deterministic, with unique ids."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ def svg(key: str, draw: Callable[[Any], None], height: float = 2.6, width: float
 def panels(
     key: str, panel: Callable[[Any, str], None], names: Sequence[str], legend: bool = False, height: float = 2.1
 ) -> str:
-    """A panel for each name, at most three in a row; `legend`: whether to place the first panel's legend above all
-    panels; `height`: the height of a panel in inches.
+    """An SVG element with a panel for each name, at most three in a row. `legend`: whether to place the first panel's
+    legend above all panels; `height`: the height of a panel in inches.
     """
     across = min(3, max(1, len(names)))
     down = max(1, -(-len(names) // across))

@@ -196,7 +196,7 @@ def run(
     if not workloads:
         raise UsageError("nothing to measure: name a workload from `cbench list`, or a command after --")
     for_commands = {"--shell": shell, "--prepare": bool(prepare), "--setup": bool(setup)}
-    _only({**for_commands, "--ignore-failure": ignore_failure}, "is for a command: write it after --")
+    _only({**for_commands, "--ignore-failure": ignore_failure}, "is for a command: write the command after --")
     from cbench.measure.shortcomings import shortcomings
     from cbench.model import Layout
     from cbench.run import run as command

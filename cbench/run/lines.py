@@ -1,4 +1,4 @@
-"""Format the short report of `cbench run`: a few lines per workload, its headline first."""
+"""Format the short report of `cbench run`: a few lines per workload, beginning with its name and its headline."""
 
 from __future__ import annotations
 
@@ -101,11 +101,11 @@ def _processes(result: WorkloadResult) -> list[str]:
 
 
 def _causes(result: WorkloadResult) -> list[str]:
-    """A line with the causes that disturbed trials, the most frequent first."""
+    """A line with the causes that disturbed trials, the most frequent first; [] if no trial was disturbed."""
     trials: dict[str, int] = {}
     for row in result.causes:
         if row.cause not in ("chains disagree", "core shared"):
-            name = SWITCHES.sub(SWITCH, row.cause)  # in one row, whatever their number in a trial
+            name = SWITCHES.sub(SWITCH, row.cause)  # one row, regardless of their number in a trial
             trials[name] = trials.get(name, 0) + row.trials
     rows = sorted(trials.items(), key=lambda row: -row[1])
     if not rows:

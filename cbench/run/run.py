@@ -29,8 +29,9 @@ QUICK_TRIALS = 200
 class RunOptions:
     """The options of `cbench run`. Raises UsageError for invalid options.
 
-    `trials`: None for the default. `how`: the MeasureOptions derived from these options. `command`: stored with the
-    trials.
+    `trials`: None for the default. `until_clean`: the requested number of clean trials, None for no request. `output`:
+    the file that stores the trials, None to store none. `how`: the MeasureOptions derived from these options.
+    `command`: stored with the trials.
     """
 
     workloads: Sequence[str]
@@ -125,7 +126,7 @@ def _kept(
 
 
 class StoreKeeper:
-    """A Keeper that writes one process's trials to an open store, chunk by chunk while it still measures."""
+    """A Keeper that writes one process's trials to an open store, chunk by chunk while the process still measures."""
 
     def __init__(self, store: Store, workload: Workload, cpu: int, process: int, job: protocol.Job) -> None:
         self._store = store

@@ -17,7 +17,7 @@ from cbench.run.lines import headline_text, workload_lines
 
 MOST_CAUSES = 8
 SHOWN = (1, 2, 3, 4, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200)
-"""The numbers of the discarded trials to show, besides the last one."""
+"""The discarded trials to show, by their numbers from 1; the last one is always shown."""
 
 
 def label(result: WorkloadResult) -> str:
@@ -41,7 +41,7 @@ def results(report: RunResult) -> None:
 
 
 def tables(report: RunResult) -> None:
-    """Print one table per workload, its CPUs side by side, and a verdict for each."""
+    """Print one table per workload, with its CPUs side by side, and a verdict for each CPU."""
     console = table_console(max(100, 40 + 30 * len({r.cpu for r in report.results})))
     counter = report.counter
     steps = "" if counter.quantum is None else f", steps of {counter.quantum}"
@@ -177,7 +177,9 @@ def _count(row: CountedEvent | None) -> str:
 
 
 def _settling(console: Console, group: Sequence[WorkloadResult]) -> None:
-    """Print how the first, discarded trials settled (thesis, figure 3-13)."""
+    """Print the values of the discarded trials, and whether they settled (figure 3-13 of the thesis that
+    cbench/workloads/thesis.py cites).
+    """
     for result in group:
         values, missed = result.settling.values, result.settling.mispredictions
         if not values:

@@ -125,7 +125,7 @@ def _with_options(command: Callable[..., None]) -> Callable[..., None]:
 
 
 class AnalysisProgress:
-    """One line of progress on a terminal; nothing elsewhere."""
+    """A context manager that shows one line of progress on a terminal, and nothing elsewhere."""
 
     def __enter__(self) -> Callable[[str], None]:
         return self._say if sys.stderr.isatty() else lambda words: None
@@ -162,7 +162,7 @@ def run_command(
     path: File,
     *,
     output: Annotated[
-        str | None, typer.Option("--output", "-o", metavar="FILE", help="The experiment's store (SCREEN.db).")
+        str | None, typer.Option("--output", "-o", metavar="FILE", help="The experiment's store (default: SCREEN.db).")
     ] = None,
     host: Annotated[
         str, typer.Option(metavar="NAME", help="Draw the orders from the seed and this name.", show_default=False)
@@ -210,7 +210,7 @@ def _run(experiment: StartScreen | ResumeScreen, as_json: bool) -> None:
 
 @screen.command("status")
 def status_command(data: Data, *, as_json: Json = False) -> None:
-    """Show the progress of an experiment. Works from another terminal while it runs."""
+    """Show the progress of an experiment. This works from another terminal while the experiment runs."""
     from cbench.screen import run
     from cbench.study import table
 
@@ -233,7 +233,7 @@ def stop_command(data: Data, *, as_json: Json = False) -> None:
 @screen.command("analyze")
 @_with_options
 def analyze_command(data: Trials, *, options: ScreenOptions, as_json: Json = False) -> None:
-    """Test which factors matter, statistically and in practice. Exits with 1 when some factor matters."""
+    """Test which factors matter, statistically and in practice. Exits with 1 if a factor matters."""
     with AnalysisProgress() as progress:
         result, _ = _analyzed(data, options, progress)
     from cbench.screen import table
@@ -251,7 +251,7 @@ def report_command(
     options: ScreenOptions,
     as_json: Json = False,
 ) -> None:
-    """Write the analysis as a self-contained, printable HTML page. Exits with 1 when some factor matters."""
+    """Write the analysis as a self-contained, printable HTML page. Exits with 1 if a factor matters."""
     from cbench.report import figures
     from cbench.report.page import NEEDED_BY_PAGES, check_page
 
@@ -292,7 +292,7 @@ def _analyzed(
 
 
 def end(data: str, result: ScreenResult) -> None:
-    """End the command. Raises UsageError if nothing was tested, and Exit(1) if some factor matters."""
+    """End the command. Raises UsageError if nothing was tested, and Exit(1) if a factor matters."""
     from cbench.screen.analysis.verdict import nothing_told
 
     if nothing_told(result):

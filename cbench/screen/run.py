@@ -51,9 +51,9 @@ def plan(path: str) -> ScreenPlan:
 
 
 def _noise(data: Path) -> tuple[dict[str, float], list[str]]:
-    """For each response, the median over treatments of the standard deviation of a treatment's values; and sentences
-    about clocks with steps that are coarse relative to this deviation. Empty if numpy is not installed, the store is
-    unusable, or there are no values.
+    """For each response, the median over treatments of the standard deviation of a treatment's values, on the workload
+    with the largest median; and sentences about clocks with steps that are coarse relative to the values' range. Both
+    are empty if numpy is not installed, the store is unusable, or there are no values.
     """
     try:
         import numpy as np
@@ -76,8 +76,8 @@ def _noise(data: Path) -> tuple[dict[str, float], list[str]]:
 
 
 def _seconds(data: Path, planned: Planned) -> dict[int, float]:
-    """The median time in seconds from the beginning of a trial to the beginning of the next one, by test, in an earlier
-    run of this experiment; empty if there is none.
+    """The median time in seconds from the beginning of a trial to the beginning of the next one, by number of the test,
+    in an earlier run of this experiment. Empty if the store is unusable.
     """
     names = {test.name: test.number for test in planned.tests}
     try:
@@ -93,10 +93,11 @@ def _seconds(data: Path, planned: Planned) -> dict[int, float]:
 
 
 class StartScreen:
-    """An experiment that is about to begin. Raises UsageError for an error in its file.
+    """An experiment that is about to begin. Raises UsageError for an error in its file, or if the store would overwrite
+    this file.
 
-    `output`: the store, None for the file's path with the suffix .db; `host`: the name that determines the orders
-    together with the seed, "" for the seed alone.
+    `output`: the store, None for the file's path with the suffix .db; `host`: the host name that determines the orders
+    together with the seed, "" if the seed alone determines them.
     """
 
     def __init__(self, path: str, output: str | None, host: str = "") -> None:
@@ -112,7 +113,7 @@ class StartScreen:
         inside(self._study, ["run", path, "--output", str(self._target), "--host", host], SCREEN)
 
     def clocks(self) -> list[str]:
-        """Sentences about responses that were read in coarse steps."""
+        """Sentences about responses whose stored values have coarse steps; [] if the store cannot be read."""
         return _noise(self._target)[1]
 
     def run(self, show: Show) -> StudyStatus:
@@ -156,7 +157,7 @@ class ResumeScreen:
         inside(study, ["resume", data], SCREEN)
 
     def clocks(self) -> list[str]:
-        """Sentences about responses that were read in coarse steps."""
+        """Sentences about responses whose stored values have coarse steps; [] if the store cannot be read."""
         return _noise(self._path)[1]
 
     def run(self, show: Show) -> StudyStatus:
@@ -180,7 +181,9 @@ def status(data: str) -> StudyStatus:
 
 
 def _set_now(data: Path) -> list[str]:
-    """The levels that are set now, by commands (according to their record) and by quiet."""
+    """The levels that are set now, by commands (according to their record) and by quiet; instead, the error message if
+    they cannot be read.
+    """
     with StudyStore.open(data, kind=SCREEN) as store:
         source = f"{quiet_levels.SOURCE}{store.identity()}"
     try:
@@ -228,7 +231,7 @@ def _check_level(reader: Reader, screen: Screen, level: Level) -> None:
         if why := quiet_levels.obstacle(reader, level, screen.cpus or None):
             raise Refused(why)
         if os.geteuid() != 0:
-            raise Refused("it changes the host, which needs root: run it with sudo")
+            raise Refused("this level changes the host, which needs root: run the experiment with sudo")
     with inherited(parse_cpus(level.cpus) if level.cpus else None, level.aslr):
         pass
 

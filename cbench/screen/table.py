@@ -86,7 +86,7 @@ def _effects(row: ResponseResult) -> Table:
 
 
 def by_size(row: ResponseResult) -> list[tuple[str, EffectResult]]:
-    """The effects, the largest first; effects without numbers last."""
+    """The effects, the largest magnitude first; effects without an estimate last."""
     return sorted(row.every_effect, key=lambda item: 1.0 if item[1].effect is None else -abs(item[1].fair))
 
 
@@ -107,7 +107,7 @@ def boxes(plot: BlockPlot | None) -> str:
 
 
 def _hosts(found: ResponseHosts, confidence: float) -> Table:
-    """A table of effects on each host; the row for all hosts has the test for differences between hosts."""
+    """A table of the effects on each host; the row "between hosts" has the test for differences between hosts."""
     table = _table(("effect by host", "host", "n", "size", f"{100 * confidence:.4g} %", "%", "p effect"))
     for each in found.effects:
         name = shortened(f"{each.factor}: {each.levels[1]} - {each.levels[0]}", LONGEST_NAME)
@@ -147,7 +147,7 @@ def _treatments(row: ResponseResult, confidence: float) -> Table:
 
 
 def interval(ends: Sequence[float] | None) -> str:
-    """An interval as text, such as `[1, 2]`."""
+    """An interval as text, such as `[1, 2]`; "-" for None."""
     return "-" if ends is None else f"[{ends[0]:,.6g}, {ends[1]:,.6g}]"
 
 

@@ -1,8 +1,9 @@
 """Compute intervals of the mean for thousands of samples of the same size.
 
-A batch of samples shares its bootstrap draws: one matrix holds the number of draws of each place in each replicate,
-and its product with the samples yields all their replicates. For each sample, the replicates are those of a separate
-bootstrap, and each batch draws a new matrix; samples of a batch share only the random error of the interval ends.
+The samples of a batch share their bootstrap draws: one matrix holds the number of draws of each position in each
+replicate, and its product with the samples yields all their replicates. The replicates of each sample are distributed
+as in a separate bootstrap. Each batch draws a new matrix, so only samples of the same batch share the random error of
+the interval ends.
 """
 
 from __future__ import annotations
@@ -22,10 +23,10 @@ Progress = Callable[[float], None]
 """A function that is called with the completed fraction, from 0 to 1."""
 
 KEPT = 1 << 22
-"""The number of a batch's replicates in memory at a time: 32 MB."""
+"""The maximum number of a batch's replicates in memory at a time: 32 MB."""
 
 COUNTS = 1 << 20
-"""The number of counts of a batch's matrix in memory at a time: 8 MB, and twice as much while they are drawn."""
+"""The maximum number of counts of a batch's matrix in memory at a time: 8 MB, twice as much while they are drawn."""
 
 
 def t_ends(samples: Values, level: float) -> tuple[Values, Values]:

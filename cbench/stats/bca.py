@@ -41,8 +41,8 @@ _FAR = 4
 
 @dataclass(frozen=True, slots=True)
 class CenteredSample:
-    """Values minus their mean, in units of the largest distance from it. `rounding`: the distance below which values
-    count as equal, in these units.
+    """Values minus their mean `middle`, in units of `scale`, the largest distance from the mean. `rounding`: the
+    distance from 0 below which replicates count as equal to the estimate, in these units.
     """
 
     row: Values
@@ -61,7 +61,7 @@ class CenteredSample:
 
 @dataclass(frozen=True, slots=True)
 class IntervalKind:
-    """The level and the convention of ties of an interval. Raises ValueError for invalid ones."""
+    """The level and the convention of ties of an interval. Raises ValueError if either is invalid."""
 
     level: float
     ties: str
@@ -69,7 +69,7 @@ class IntervalKind:
     def __post_init__(self) -> None:
         check_level(self.level)
         if self.ties not in TIES:
-            raise ValueError(f"{self.ties}: one of {', '.join(TIES)} is needed")
+            raise ValueError(f"ties = {self.ties!r}: must be one of {', '.join(TIES)}")
 
     @property
     def method(self) -> str:
@@ -92,7 +92,7 @@ def bca(
     """
     kind = IntervalKind(level, ties)
     if replicates < 1:
-        raise ValueError("at least one replicate is needed")
+        raise ValueError(f"replicates = {replicates}: must be at least 1")
     centered = sample(values, kind)
     if isinstance(centered, Interval):
         return centered
@@ -169,7 +169,9 @@ def enumerated(centered: CenteredSample) -> tuple[Values, list[int]]:
 
 
 def exact_share(replicates: Values, ways: list[int], centered: CenteredSample, ties: str) -> float:
-    """The share P of all resamples below the estimate."""
+    """The share P of all resamples below the estimate, by the convention `ties`. `replicates` and `ways`: the results
+    of enumerated().
+    """
     weights = np.array(ways)
     below = int(weights[replicates < -centered.rounding].sum())
     if ties == STRICT:
@@ -187,7 +189,9 @@ def _weighted(replicates: Values, ways: list[int], q: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Corrected:
-    """The quantiles of the replicates that are the interval's ends, and z0. `why`: the reason why there are none."""
+    """The quantiles of the replicates that are the interval's ends, as shares `low` and `high`, and z0. If they cannot
+    be computed, they are NaN, and `why` gives the reason.
+    """
 
     z0: float
     low: float
@@ -249,7 +253,9 @@ def _place(count: int, q: float) -> tuple[int, float]:
 
 
 def _quantile(replicates: Values, probe: Values, q: float) -> float:
-    """A quantile of the replicates. Only the tail that almost surely contains it is partitioned, after a check."""
+    """A quantile of the replicates. If a check shows that a short tail contains the quantile, only this tail is
+    partitioned, otherwise all replicates.
+    """
     whole, part = _place(replicates.size, q)
     upper = q > 0.5
     rank = probe.size * (1 - q if upper else q)

@@ -74,8 +74,9 @@ def rounding(n: int, middle: float, scale: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class CountTable:
-    """The four counts of each cell before `rare`. For cells from `rare` on, a second cell selects four counts from
-    `left` or, from `left_rare` on, the `cumulated` probabilities select four counts from `last`.
+    """The combinations of four counts that random cell numbers select. `cells`: the combination of each cell before
+    `rare`. From `rare` on, a second cell number selects a combination from `left`; if this number is at least
+    `left_rare`, the `cumulated` probabilities select a combination from `last`.
     """
 
     cells: Packed
@@ -125,7 +126,7 @@ def counted_sums(row: Values, replicates: int, rng: np.random.Generator) -> Valu
 
 
 def _more(row: Values, missing: Places, rng: np.random.Generator) -> Values:
-    """The sums of the missing draws, drawn one by one."""
+    """For each sample, the sum of its missing draws, which are drawn one by one. `missing`: their numbers."""
     drawn = np.zeros(int(missing.sum()) + 1)
     row.take(rng.integers(0, row.size, size=drawn.size - 1, dtype=np.uint32), out=drawn[:-1], mode="clip")
     return np.where(missing > 0, np.add.reduceat(drawn, np.cumsum(missing) - missing), 0.0)

@@ -1,11 +1,11 @@
 """Compute the robust center and spread of trials that interruptions can only make longer.
 
-The center is the mean of the values within a window around the point where they are densest, with the window moved to
-its own mean until it stays. The shortest interval that holds a quarter of the values (Venter, "On estimation of the
-mode", 1967) sets the scale: disturbed trials, which are longer, do not widen it. The window is four times as wide, and
-at least four times the resolution. It holds 80 % of normally distributed values, so its mean repeats nearly as well as
-the mean of all values, while the mean of the shortest quarter or a half-sample mode (Robertson, Cryer 1974; Bickel,
-Fruehwirth, "On a fast, robust estimator of the mode", 2006) varies several times as much.
+The center is the mean of the values within a window, which begins where the values are densest and is moved to the mean
+of its values until it no longer moves. The shortest interval that holds a quarter of the values (Venter, "On estimation
+of the mode", 1967) sets the scale: disturbed trials, which are longer, do not widen it. The window is four times as
+wide, and at least four times the resolution. It holds 80 % of normally distributed values, so its mean repeats nearly
+as well as the mean of all values, while the mean of the shortest quarter or a half-sample mode (Robertson, Cryer 1974;
+Bickel, Fruehwirth, "On a fast, robust estimator of the mode", 2006) varies several times as much.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ WIDER = 4
 TAIL = 0.05
 RECENTERED = 30
 ROUNDING = 1 + 1e-9
-"""A value at the window's edge is inside, however the edge is rounded."""
+"""Widens the window, so that rounding does not exclude a value at its edge."""
 LEVEL = 0.95
 
 
@@ -44,8 +44,9 @@ def shortest(ordered: Sequence[float], share: float) -> tuple[float, float]:
 def center(values: Sequence[float], resolution: float) -> Center:
     """The center of one process's values, each known to `resolution`. Raises ValueError if there are no values.
 
-    The interval contains the shortest half of the values, all except at most 5 % of the lowest values, and the
-    resolution: disturbances make a trial longer, so a lower group of values may be the time of an undisturbed trial.
+    The interval contains the shortest half of the values, and `resolution` on both sides of the center. At most 5 % of
+    the values are below the interval: disturbances make a trial longer, so a lower group of values may be the time of
+    an undisturbed trial.
     """
     if not values:
         raise ValueError("no values")
@@ -68,8 +69,8 @@ def center(values: Sequence[float], resolution: float) -> Center:
 
 
 def across(centers: Sequence[Center]) -> Center:
-    """The center of several processes: the median of their centers, with the order statistics that contain it at LEVEL
-    as the interval.
+    """The center of several processes: the median of their centers. The order statistics that contain the median at
+    LEVEL bound its interval, which is on each side at least as wide as the median of the processes' own half widths.
 
     If there are too few processes for such order statistics, the interval spans the intervals of all processes.
     """
@@ -83,8 +84,8 @@ def across(centers: Sequence[Center]) -> Center:
 
 
 def _rank(count: int) -> int | None:
-    """The highest rank, from 0, such that the median lies from it to its counterpart with probability LEVEL; None if
-    there is none.
+    """The highest rank, from 0, such that the median lies between the value at this rank and the value at the same rank
+    from the end, with a probability of at least LEVEL. None if there is no such rank.
     """
     below = 0
     found = None

@@ -17,8 +17,8 @@ from quiet import chains_agree, unshared_ratio
 MARKS = (DISAGREE, SHARED)
 STEPS = 2
 NARROWER, PLAUSIBLE = 0.02, 2.2
-"""The tolerances for differences of readings, in steps of the clock and as a share, and the largest effect of another
-thread; the same as for quiet's chains.
+"""The tolerance for differences of readings, as a share in addition to STEPS steps of the clock; and the largest factor
+by which another thread lengthens a wide chain. quiet uses the same values for its chains.
 """
 SLOWEST = 1.02
 """If chains disagree, their time counts at most as this multiple of the fastest earlier time, because both may have
@@ -43,14 +43,14 @@ def wide_ratio(times: ChainTimes) -> float:
 
 
 def one_sided(times: ChainTimes) -> bool:
-    """Whether only one of the two wide chains is long."""
+    """Whether one of the two wide chains is clearly longer than the other, relative to its narrow chain."""
     before, after = times.wide_before / times.before, times.wide_after / times.after
     return max(before, after) > min(before, after) * (1 + NARROWER)
 
 
 def marked(trials: Sequence[Trial], calibration: Calibration | None) -> list[Trial]:
-    """The trials of one process, with a cause for each that its chains reject; unchanged if there is no calibration, or
-    if a trial has no chains.
+    """The trials of one process. Each trial that its chains reject gets the cause DISAGREE or SHARED. The trials are
+    unchanged if there is no calibration, or if a trial has no chains.
     """
     timed = [trial.chains for trial in trials if trial.chains]
     if calibration is None or len(timed) < len(trials):
@@ -74,8 +74,8 @@ def _with_mark(trial: Trial, mark: str) -> Trial:
 
 
 def kept(trial: Trial) -> bool:
-    """Whether the trial's chains determine its cycles, and no other task ran within it, whose ticks the trial's ticks
-    would include.
+    """Whether the trial is valid, its chains determine its cycles, and no other task ran within it. The trial's ticks
+    would include the ticks of such a task.
     """
     return trial.valid and not any(cause.kind in (*MARKS, SWITCH) for cause in trial.causes)
 

@@ -45,16 +45,17 @@ class Detectable:
     false_alarms: float
 
     def processes_for(self, wanted: float) -> int | None:
-        """The number of processes per side that detect the difference `wanted`; intervals shrink with its square root.
-        None if too many are needed.
+        """The number of processes per side that detect the difference `wanted`, a share; intervals shrink with the
+        square root of this number. None if more than MOST_A_SIDE are needed.
         """
         needed = ceil(self.processes * (self.difference / wanted) ** 2)
         return max(needed, FEWEST_A_SIDE) if needed <= MOST_A_SIDE else None
 
 
 def detectable(headlines: Sequence[float], processes: int, seed: int, step: float = 0.0) -> Detectable:
-    """The smallest detectable difference, from the headlines of at least two processes, all above 0; raises ValueError
-    for others. `processes`: the number per side; `step`: the counter's step as a share of a headline.
+    """The smallest detectable difference, from the headlines of the measured processes. `processes`: the number per
+    side in a comparison; `step`: the counter's step as a share of a headline. Raises ValueError for fewer than two
+    headlines, or if one is not above 0.
     """
     logs = spread_of(headlines)
     random = Random(seed)
@@ -87,7 +88,8 @@ def simulated(processes: int) -> tuple[int, float]:
 
 def spread_of(headlines: Sequence[float]) -> list[float]:
     """The headlines' logarithms, centered at 0 and scaled up by sqrt(n / (n - 1)), because a small sample
-    underestimates the spread of all processes.
+    underestimates the spread of all processes. Raises ValueError for fewer than two headlines, or if one is not above
+    0.
     """
     if len(headlines) < 2 or min(headlines) <= 0:
         raise ValueError("at least two headlines above 0 are needed")

@@ -33,9 +33,9 @@ _STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 /
 
 
 def chi2_sf(x: float, df: int) -> float:
-    """P(X > x) for X ~ chi-squared with `df` >= 1 degrees of freedom; 1 for x <= 0."""
+    """P(X > x) for X ~ chi-squared with `df` degrees of freedom; 1 for x <= 0. Raises ValueError if `df` < 1."""
     if df < 1:
-        raise ValueError("at least one degree of freedom is needed")
+        raise ValueError(f"{df} degrees of freedom: at least 1 is required")
     if x <= 0:
         return 1.0
     half = x / 2
@@ -64,20 +64,22 @@ def _terms(half: float, first: float, top: float) -> float:
 
 
 def student_p(t: float, df: float) -> float:
-    """P(|T| > |t|) for T ~ Student with `df` > 0 degrees of freedom."""
+    """P(|T| > |t|) for T ~ Student with `df` degrees of freedom. Raises ValueError if `df` <= 0."""
     if df <= 0:
-        raise ValueError("degrees of freedom must be above 0")
+        raise ValueError(f"{df} degrees of freedom: must be above 0")
     square = t * t
     return beta_cdf(df / (df + square), square / (df + square), df / 2, 0.5) if square < 1e300 else 0.0
 
 
 @lru_cache(maxsize=4096)
 def t_quantile(p: float, df: float) -> float:
-    """The t with P(T <= t) = p for `df` > 0 degrees of freedom. Raises ValueError if p is not within (0, 1)."""
+    """The t with P(T <= t) = p for T ~ Student with `df` degrees of freedom. Raises ValueError if p is not within
+    (0, 1), or if `df` <= 0.
+    """
     if not 0 < p < 1:
-        raise ValueError("a probability between 0 and 1 is needed")
+        raise ValueError(f"probability {p}: must be above 0 and below 1")
     if df <= 0:
-        raise ValueError("degrees of freedom must be above 0")
+        raise ValueError(f"{df} degrees of freedom: must be above 0")
     if p == 0.5:
         return 0.0
     if p > 0.5:
@@ -127,9 +129,11 @@ def beta_sf(x: float, a: float, b: float) -> float:
 
 
 def f_sf(f: float, df1: float, df2: float) -> float:
-    """P(F > f) with df1 and df2 > 0 degrees of freedom, relative error about 1e-12; 1 for f <= 0, NaN for NaN."""
+    """P(F > f) with df1 and df2 degrees of freedom, with a relative error of about 1e-12; 1 for f <= 0, NaN for NaN.
+    Raises ValueError if df1 or df2 is not above 0.
+    """
     if df1 <= 0 or df2 <= 0:
-        raise ValueError("degrees of freedom must be above 0")
+        raise ValueError(f"{df1} and {df2} degrees of freedom: both must be above 0")
     if isnan(f):
         return f
     if f <= 0:

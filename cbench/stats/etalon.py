@@ -30,8 +30,9 @@ FIRST_LEAST = 5
 @dataclass(frozen=True, slots=True)
 class Etalon:
     """`n` values compared with the `wanted` value, in its unit: `mean`, `median`, `sd` and `sem` (None for fewer than 2
-    values), `cv` (sd/mean). `t`, `p`: Student's t and two-sided p-value for mean = wanted; None if `sd` is 0 or None.
-    `t_mean`, `bca_mean`: intervals of the mean. `why`: missing results, with the reason.
+    values), `cv` (sd/mean, None if the mean is 0). `t`, `p`: Student's t and two-sided p-value for mean = wanted; None
+    if `sd` is 0 or None. `t_mean`, `bca_mean`: intervals of the mean. `why`: the reason why results are missing, None
+    if none are.
     """
 
     n: int
@@ -62,7 +63,7 @@ def etalon(
     mean, middle = float(row.mean()), float(np.median(row))
     sd = deviation(row)
     if sd is None:
-        why = "2 values are needed for a spread, there is 1"
+        why = "2 values are needed for a spread, but there is 1"
         return Etalon(row.size, wanted, mean, middle, None, None, None, None, None, *ends, why)
     sem = sd / sqrt(row.size)
     cv = sd / mean if mean else None
@@ -102,7 +103,7 @@ def first_run(values: ArrayLike, alpha: float = FIRST_ALPHA) -> FirstRun:
     1); so each probability corresponds to a ratio.
     """
     if not 0 < alpha < 1:
-        raise ValueError("alpha must lie between 0 and 1")
+        raise ValueError(f"alpha = {alpha}: must be above 0 and below 1")
     row = checked(values)
     n = row.size
     why = no_squares(row)

@@ -26,7 +26,9 @@ KEPT_SHARE, KEPT_LEAST = 0.05, 30
 
 @dataclass(frozen=True, slots=True)
 class Headline:
-    """`value` and `interval`: None if there is no headline; `how` then gives the reason."""
+    """The number that represents all trials, its interval, and its derivation `how`. If there is no headline, `value`
+    and `interval` are None, and `how` gives the reason.
+    """
 
     value: float | None
     unit: str

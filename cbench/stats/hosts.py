@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from cbench.stats.distributions import f_sf, student_p
 
 UNREMARKABLE = 0.5
-"""From this p on, no further host is left out."""
+"""No further host is left out once the p-value of the farthest host exceeds this."""
 FEWEST_LEVELS = 4
 """The fewest hosts for which the level of one host is tested against the others."""
 
@@ -74,8 +74,8 @@ def outlier_p(value: float, others: Sequence[float]) -> float | None:
 
 
 def against_others(means: Sequence[HostMean | None]) -> list[float | None]:
-    """For each host, Welch's p-value for its effect minus the mean of the others' effects; None if it cannot be
-    computed.
+    """For each host, Welch's p-value for its effect minus the mean of the others' effects; None for a host without an
+    effect or a variance, and for all hosts if fewer than three have both.
 
     Step by step, the host that lies farthest from the median, by its own variance, gets its p and no longer counts
     among the others, until its p exceeds UNREMARKABLE or the smaller half of the hosts is left out. Otherwise, one

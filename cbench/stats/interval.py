@@ -1,4 +1,4 @@
-"""Define the interval of a mean, or the reason why there is none; compute Student's interval.
+"""Represent the interval of a mean, or the reason why there is none, and compute Student's interval.
 
 This module also names the conventions in which programs differ, and has the checks of a sample that all intervals
 share. A sample is a one-dimensional array in any unit; the ends of its interval are in the same unit.
@@ -18,8 +18,8 @@ Values = NDArray[np.float64]
 
 STRICT, MID = "strict", "mid"
 TIES = (STRICT, MID)
-"""The conventions for replicates that equal the estimate: they count in P not at all (R's boot), or as one half each
-(scipy).
+"""The conventions for replicates that equal the estimate. In the share P of replicates below the estimate, they do not
+count (STRICT, as in R's boot), or count as one half each (MID, as in scipy).
 """
 
 LARGEST = 1e150
@@ -64,19 +64,19 @@ def checked(values: ArrayLike) -> Values:
     """The values as a one-dimensional array of floats. Raises ValueError for more than one dimension."""
     row = np.asarray(values, dtype=np.float64)
     if row.ndim != 1:
-        raise ValueError("one row of values is needed")
+        raise ValueError(f"the values have {row.ndim} dimensions: pass a one-dimensional array")
     return row
 
 
 def check_level(level: float) -> None:
-    """Raises ValueError if the level is not within (0, 1)."""
+    """Raise ValueError if the level is not within (0, 1)."""
     if not 0 < level < 1:
-        raise ValueError("a level must lie between 0 and 1")
+        raise ValueError(f"level = {level}: must be above 0 and below 1")
 
 
 def exponent(values: Values) -> int:
-    """The exponent of the smallest power of two above the largest magnitude. Squares of values scaled by 2^-exponent
-    neither underflow to 0 nor overflow, and the values keep their digits.
+    """The exponent of the smallest power of two above the largest magnitude. If values are scaled by 2^-exponent, the
+    sum of their squares neither underflows to 0 nor overflows, and the values keep their digits.
     """
     return int(np.frexp(np.abs(values).max(initial=0.0))[1])
 
@@ -113,9 +113,9 @@ def no_squares(row: Values) -> str | None:
 
 
 def t_interval(values: ArrayLike, level: float = 0.95) -> Interval:
-    """Student's interval of the mean, mean -+ t(n - 1, (1 + level)/2) s/sqrt(n). There is none, with the reason in
-    `why`, for fewer than 2 values, and for values that are not finite or above LARGEST. Raises ValueError for a level
-    outside (0, 1).
+    """Student's interval of the mean, mean -+ t(n - 1, (1 + level)/2) s/sqrt(n). There is no interval, with the reason
+    in `why`, for fewer than 2 values, and for values that are not finite or whose magnitude is above LARGEST. Raises
+    ValueError for a level outside (0, 1), or values of more than one dimension.
     """
     check_level(level)
     row = checked(values)

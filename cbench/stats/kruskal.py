@@ -22,8 +22,8 @@ Values = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Kruskal:
-    """The statistic `h` and its p-value, for `n` values in `groups` groups; `lengths`: the lengths of ties. If all
-    values are equal, `h` is 0 and `p` is 1.
+    """The statistic `h` and its p-value, for `n` values in `groups` groups; `lengths`: the result of tied() for all
+    values. If all values are equal, `h` is 0 and `p` is 1.
     """
 
     h: float
@@ -79,7 +79,9 @@ def of_sorted(groups: Sequence[Values], placed: Values | None = None) -> Kruskal
 
 
 def placements(first: Values, second: Values) -> tuple[Values, Values]:
-    """For each value of one sorted sample, the number of values of the other sample below it; ties count one half."""
+    """Two arrays, for the values of the first and of the second sorted sample: for each value, the number of values of
+    the other sample below it; ties count one half.
+    """
     low, high = second.searchsorted(first), second.searchsorted(first, side="right")
     # A value of the second sample exceeds those values of the first whose count does not exceed its index.
     counted = np.bincount(low, minlength=second.size + 1) + np.bincount(high, minlength=second.size + 1)

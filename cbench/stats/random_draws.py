@@ -1,7 +1,8 @@
-"""Generate random numbers that are the same on every platform and version: one stream per seed and name.
+"""Generate random numbers that are the same on every platform and Python version: one stream per seed and name.
 
-The numbers are the bytes of SHA-256 over "seed/name/counter". Python's own generator guarantees its sequence only for
-random(), and other code draws from a global one; recorded seeds would then not reproduce the recorded orders.
+The numbers are the bytes of SHA-256 over "seed/name/counter". Python's own generator is not used, because it guarantees
+its sequence only for random(), and other code draws from its global instance. Recorded seeds would then not reproduce
+the recorded orders.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ T = TypeVar("T")
 
 
 class Stream:
-    """One stream of random numbers."""
+    """A stream of random numbers, determined by its seed and its name."""
 
     def __init__(self, seed: int, name: str) -> None:
         self._key = f"{seed}/{name}/"
@@ -24,7 +25,7 @@ class Stream:
     def below(self, limit: int) -> int:
         """A whole number from 0 to limit - 1, each equally likely. Raises ValueError for a limit below 1."""
         if limit < 1:
-            raise ValueError("nothing to draw from")
+            raise ValueError(f"limit = {limit}: must be at least 1")
         size = ((limit - 1).bit_length() + 7) // 8
         mask = (1 << (limit - 1).bit_length()) - 1
         while True:  # draw again if a value is too large, because a remainder would favor small numbers

@@ -43,7 +43,7 @@ def rank_sum(a: Sequence[Number], b: Sequence[Number]) -> RankSum:
     sample.
     """
     if not a or not b:
-        raise ValueError("two samples with values are needed")
+        raise ValueError(f"two samples with values are needed, but they have {len(a)} and {len(b)} values")
     ranks = doubled_ranks(sorted([*a, *b]))
     m, n = len(a), len(b)
     total = sum(ranks[value] for value in b)  # twice the rank sum
@@ -125,8 +125,9 @@ def tail(m: int, n: int) -> list[float]:
 class RatioInterval:
     """The ratio of the second sample's values to the first's, with an interval.
 
-    `ratio` is the median of the ratios of all pairs; it lies in [low, high] at `level`, which is the requested level or
-    the next attainable one above it. `attained`: False if the samples are so small that they allow only a lower level.
+    `ratio`: the median of the ratios of all pairs; `low`, `high`: the ends of its interval; `level`: the interval's
+    level, which is the requested level or the next attainable one above it. `attained`: False if the samples are so
+    small that they allow only a lower level.
     """
 
     ratio: float
@@ -137,11 +138,12 @@ class RatioInterval:
 
 
 def ratio_interval(a: Sequence[Number], b: Sequence[Number], alpha: float) -> RatioInterval:
-    """The ratio of two samples, with its interval. Ratios of positive values are shifts of their logarithms, so the
-    interval for a shift yields one for the ratio. Raises ValueError on values that are not positive.
+    """The ratio of the second sample to the first, with its interval at the level 1 - `alpha`. Ratios of positive
+    values are shifts of their logarithms, so the interval for a shift yields an interval for the ratio. Raises
+    ValueError if a sample is empty, or a value is not positive.
     """
     if not a or not b or min(*a, *b) <= 0:
-        raise ValueError("two samples with positive values are needed")
+        raise ValueError("two samples are needed, with positive values only")
     first, second = sorted(a), sorted(b)
     m, n = len(a), len(b)
     skip, level, attained = interval_rank(m, n, alpha)
@@ -203,7 +205,9 @@ def _between(a: Sequence[Number], b: Sequence[Number], low: float, high: float) 
 
 
 def _count(a: Sequence[Number], b: Sequence[Number], limit: float) -> int:
-    """The number of ratios b/a that are at most `limit`, counted in one pass because the number grows with a."""
+    """The number of ratios b/a that are at most `limit`. One pass over both sorted samples is enough, because a larger
+    value of a has at least as many such ratios as a smaller one.
+    """
     count = j = 0
     for divisor in a:
         while j < len(b) and b[j] / divisor <= limit:

@@ -1,7 +1,7 @@
 """Decide when to stop discarding the first trials, and determine whether a series stays in one state.
 
-Caches, predictors and the clock's frequency need some trials before a workload reaches the state in which it continues
-(Kozak, "Chasing Zero Variability in Software Performance", figure 3-13).
+Caches, predictors and the clock's frequency need some trials before a workload reaches a steady state (Kozak, "Chasing
+Zero Variability in Software Performance", figure 3-13).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ RULE = (
 
 
 def settled(values: Sequence[int], quantum: int, mispredictions: Sequence[int] = ()) -> bool:
-    """Whether RULE holds for the last two windows. It compares their lowest values, because an interruption makes a
+    """Whether RULE holds for the last two windows. RULE compares their lowest values, because an interruption makes a
     trial longer and never shorter. `mispredictions`: mispredicted branches of the same trials, empty if not counted.
     """
     if len(values) < 2 * WINDOW:

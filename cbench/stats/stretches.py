@@ -60,5 +60,7 @@ def _ways(a: int, b: int, count: int) -> int:
 
 
 def mixed(a: int, b: int, count: int) -> bool:
-    """Whether `a` and `b` items that form `count` stretches were spread over the same time."""
+    """Whether a sequence of `a` and `b` items with `count` stretches counts as mixed. It does not if the probability of
+    at most `count` stretches is below FEW, or if it has two stretches and more than two items.
+    """
     return not (count == 2 and a + b > 2) and few(a, b, count) >= FEW

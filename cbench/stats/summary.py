@@ -90,8 +90,8 @@ def summarise(values: Sequence[int], quantum: int = 1, base: Sequence[int] | Non
 @dataclass(frozen=True, slots=True)
 class Spread:
     """The spread within and between processes, in the values' unit. `floors`, `medians`: the ranges of the processes'
-    floors and medians; `within`, `between`: standard deviations within and between processes; `share_between`: the
-    share of the variance that is between processes (the intraclass correlation), 0 if nothing varies.
+    lowest values and medians; `within`, `between`: standard deviations within and between processes; `share_between`:
+    the share of the variance that is between processes (the intraclass correlation), 0 if nothing varies.
     """
 
     floors: int

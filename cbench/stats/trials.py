@@ -13,7 +13,7 @@ Values = NDArray[np.float64]
 Codes = NDArray[np.int32]
 Flags = NDArray[np.bool_]
 START = -1
-"""The predecessor's number of a trial that is the first of its run."""
+"""The number that stands for the predecessor of the first trial of a run."""
 BLOCK = 1 << 20
 
 
@@ -26,12 +26,12 @@ class Trials:
     """The trials of a study, with one row for each value; a trial of a test with several metrics has several rows.
 
     `names`: the names of the series, one for each metric of each test; `tests`: the test number of each series;
-    `test_names`: the names of the tests. `series`, `random`, `value`: one entry per row; the value is NaN for a failed
-    trial. `run`: the run of each row, numbered from 0, if `timed` in chronological order of the runs' starts;
-    `position`: the position of the trial in its run, from 0. Both are None if unknown. `metrics`: the metric of each
-    series, empty if every test has only one. `single`: whether no two tests have the same position in a run. `host`:
-    the index into `hosts` of each row, only with several hosts; the runs of a host then have consecutive numbers.
-    `release`: frees memory if the columns are in a file.
+    `test_names`: the names of the tests. `series`, `random`, `value`: the series of each row, whether its run has a
+    random order, and its value, NaN for a failed trial. `run`: the run of each row, numbered from 0; if `timed`, in
+    chronological order of the runs' starts; `position`: the position of the trial in its run, from 0. Both are None if
+    unknown. `metrics`: the metric of each series, empty if every test has only one. `single`: whether no two tests have
+    the same position in a run. `host`: the index into `hosts` of each row, only with several hosts; the runs of a host
+    then have consecutive numbers. `release`: frees memory if the columns are in a file.
     """
 
     names: tuple[str, ...]

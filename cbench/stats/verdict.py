@@ -1,4 +1,4 @@
-"""Format the verdict in two lines: the repeatability of the trials, and the trials that differ with their causes."""
+"""Format the verdict in two lines: the repeatability of the trials, and the trials that differ, with their causes."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ MOST_NAMES = 8
 
 def verdict(trials: Sequence[Trial], summary: Summary, unit: str, quantum: int = 1, virtual: bool = False) -> str:
     """The verdict on trials, in two lines. The values are in `unit` ("cycles", "TSC ticks") with steps of `quantum`.
+    `virtual`: whether the trials ran in a virtual machine.
 
     The first line states whether values repeat, and within how many units. The second line states the number of trials
     that differ, by cause.

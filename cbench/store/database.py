@@ -45,7 +45,7 @@ def reason(error: sqlite3.Error) -> str:
 
 @contextlib.contextmanager
 def explained(path: Path, what_is_kept: str = "") -> Iterator[None]:
-    """A context that converts SQLite's errors to a QuietError of one line."""
+    """A context that converts SQLite's errors to a QuietError of one line, which ends with `what_is_kept`."""
     try:
         yield
     except sqlite3.Error as error:
@@ -171,8 +171,8 @@ def for_writing(path: Path) -> sqlite3.Connection:
 
 
 def for_reading(path: Path) -> sqlite3.Connection:
-    """A read-only connection, which works while another process writes. Raises UsageError if the file is not a store,
-    QuietError if it is damaged.
+    """A read-only connection, which works while another process writes. Raises UsageError if the file is missing, empty
+    or not a store, QuietError if it is damaged.
     """
     _check(path, exists=True)
     log = Path(f"{path}-wal")
@@ -225,7 +225,9 @@ def _connect(path: Path, mode: str) -> sqlite3.Connection:
 
 
 def _version(path: Path, connection: sqlite3.Connection) -> int:
-    """The version of the store, 0 for an empty file. Raises UsageError for any other file."""
+    """The version of the store, 0 for an empty file. Raises UsageError if the file is not a store or is too new, and
+    QuietError if it is damaged.
+    """
     try:
         connection.execute("BEGIN")  # a consistent view, even if another process is creating the store
         application = connection.execute("PRAGMA application_id").fetchone()[0]
@@ -243,7 +245,7 @@ def _version(path: Path, connection: sqlite3.Connection) -> int:
     if application != APPLICATION_ID:
         raise UsageError(f"{path}: an SQLite file, but not a store of cbench")
     if version < 1:
-        raise QuietError(f"{path}: damaged: format {version}")
+        raise QuietError(f"{path}: damaged: its format number is {version}")
     if version > VERSION:
         raise UsageError(
             f"{path}: written by a newer cbench (format {version}; this version reads up to {VERSION}); upgrade cbench"

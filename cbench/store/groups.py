@@ -46,7 +46,7 @@ class Group:
 
 
 def layout(series: StoredSeries, trial: Stored) -> tuple[object, int] | None:
-    """The comparison and the number of the measured build; None if builds do not vary."""
+    """The comparison to which the measured build belongs, and the build's number; None if builds do not vary."""
     number = trial.counts.get(LAYOUT)
     return None if number is None else (series.facts.get("comparison"), number)
 

@@ -10,7 +10,7 @@ from quiet import UsageError
 
 
 def check_ordinary(path: Path) -> None:
-    """Raises UsageError unless the path is missing, a directory, or an ordinary file with content.
+    """Raise UsageError unless the path is missing, a directory, or an ordinary file with content.
 
     Reading a pipe, a device, or a kernel file without a size such as /proc/kmsg may never end.
     """
@@ -38,7 +38,9 @@ def is_store(path: Path) -> bool:
 
 
 def check_not_lost(output: str, option: str, *inputs: str | os.PathLike[str]) -> None:
-    """Raises UsageError for an output that is one of the inputs, lies in an input directory, or is a store."""
+    """Raise UsageError if the output file exists and is one of the inputs, lies in an input directory, or is a store.
+    `option`: the option that names the output, for the message.
+    """
     if not os.path.exists(output):
         return
     real = os.path.realpath(output)

@@ -95,7 +95,7 @@ class StoredSeries:
 
     @property
     def test(self) -> str:
-        """The workload and its parameters as text, such as "hash n=1000"."""
+        """The workload and its parameters, without the varied ones, as text, such as "hash n=1000"."""
         fixed = sorted((name, value) for name, value in self.params.items() if name not in self.varied)
         return " ".join([self.workload, *(f"{name}={value}" for name, value in fixed)])
 
@@ -113,7 +113,7 @@ class StoredSeries:
 
     @property
     def warmup(self) -> list[int]:
-        """The values of the trials that were discarded first."""
+        """The values of the warm-up trials, which were discarded; empty if there were none."""
         return list(self.facts.get("settling", {}).get("values", ()))
 
     @property
@@ -132,8 +132,8 @@ class Timeline:
     ns: Sequence[int]
 
     def of(self, ticks: int) -> int | None:
-        """The time in ns since 1970 at which the clock showed `ticks`; None before the first and after the last
-        reading.
+        """The time in ns since 1970 at which the tick counter showed `ticks`. None if `ticks` is 0 (unknown) or outside
+        the readings, or if there are fewer than two readings.
         """
         if not ticks or len(self.ticks) < 2 or not self.ticks[0] <= ticks <= self.ticks[-1]:
             return None

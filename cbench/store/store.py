@@ -39,7 +39,7 @@ GIVEN = ("workload", "params", "cpu", "process")
 
 
 class Store(Database):
-    """An open store, as a context manager. create() adds a run to the store, open() only reads."""
+    """An open store, as a context manager. create() adds a run to the store; open() opens it for reading only."""
 
     def __init__(self, path: Path, connection: sqlite3.Connection, writing: bool) -> None:
         super().__init__(path, connection, writing)
@@ -128,7 +128,9 @@ class Store(Database):
         self._kept += len(rows)
 
     def drop_if_empty(self) -> None:
-        """After an error: remove the file when the store is closed, if this run created it and no trial is in it."""
+        """After an error, request that closing the store removes its file, if this run created the file and has stored
+        no trial.
+        """
         self._drops = self._created and not self._kept
 
     def finish(self, series: int, facts: Mapping[str, Any]) -> None:
@@ -216,8 +218,8 @@ def _series_of(connection: sqlite3.Connection, run: Run) -> list[StoredSeries]:
 
 
 def _with_marks(stored: tuple[Stored, ...], calibration: Any) -> tuple[Stored, ...]:
-    """The trials, with a cause added to each whose chains cannot measure its cycles; this is judged over all trials of
-    a process.
+    """The trials of a process. A trial whose chains cannot measure its cycles gets a further cause. Unchanged if
+    `calibration` is empty.
     """
     if not calibration:
         return stored
@@ -227,7 +229,7 @@ def _with_marks(stored: tuple[Stored, ...], calibration: Any) -> tuple[Stored, .
 
 def _marked(series: list[StoredSeries]) -> list[StoredSeries]:
     """The series with their `varied` parameters. Processes are numbered from 0 in each test, so a new test begins where
-    the numbers restart; differences before that point do not belong to it.
+    the numbers restart. Only differences between the processes of one test count.
     """
     tests: dict[tuple[str, int], list[list[int]]] = {}
     for at, each in enumerate(series):

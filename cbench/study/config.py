@@ -56,7 +56,7 @@ def text_of(path: Path, command: str, kind: str) -> str:
 
 def parse(text: str, file: str, folder: str, check: bool = True) -> Study:
     """Parse a study from the text of its file. `check`: require that this host has the workloads, counter, profile and
-    directories, and accepts the variables. Raises UsageError as load() does.
+    directories, and accepts the environment variables. Raises UsageError as load() does.
     """
     whole = whole_of(text, file)
     study = whole.table("study")
@@ -102,8 +102,8 @@ def parse(text: str, file: str, folder: str, check: bool = True) -> Study:
 
 
 def _design(study: TomlTable, suite: Suite | None) -> str:
-    """The design of the study; for a suite, the harness must be able to run this design within one process. Raises
-    UsageError if not.
+    """The design of the study. If one process runs all tests of a suite, its harness must support this design. Raises
+    UsageError if the harness does not.
     """
     if suite is None:
         return study.text("design", INTERLEAVED, DESIGNS)
@@ -140,7 +140,9 @@ def with_tests(study: Study, names: Sequence[str]) -> Study:
 
 
 def whole_of(text: str, file: str) -> TomlTable:
-    """A file's whole content. Raises UsageError with the line number if it is not TOML."""
+    """A file's whole content. Raises UsageError if it is not TOML, with the line number if known, or if it is nested
+    too deeply.
+    """
     try:
         content = tomllib.loads(text)
     except RecursionError:
@@ -274,7 +276,9 @@ def what_of(table: TomlTable, what: str = "a test is either a command or a workl
 
 
 def read_of(table: TomlTable) -> str:
-    """The default of `read` for commands: the key `read` of `[study]` or `[screen]`."""
+    """The default of `read` for commands: the key `read` of `[study]` or `[screen]`. Raises UsageError if the value is
+    invalid.
+    """
     read = table.text("read", LAST)
     try:
         instruments.parse(read)
@@ -285,7 +289,7 @@ def read_of(table: TomlTable) -> str:
 
 def metric_of(table: TomlTable, workload: bool, alone: bool, default: str = LAST) -> Metric:
     """Parse a metric. `workload`: the test is one of cbench's workloads; `alone`: the table is the test's own, so the
-    metric has no name; `default`: the default `read` for commands.
+    metric has no name; `default`: the default `read` for commands. Raises UsageError if a key is invalid.
     """
     name = "" if alone else table.label("name")
     if not alone and (not name or ":" in name):

@@ -1,7 +1,7 @@
 """Run a measurement detached from the terminal: in a systemd unit for root, otherwise in a separate session.
 
 `python -m cbench.study.detached STORE` is the supervisor: it starts the command that STORE.job names, forwards
-SIGTERM and SIGINT to it, and records its exit code. Its output goes to STORE.log.
+SIGTERM and SIGINT to the command, and records the command's exit code. Both write their output to STORE.log.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ def start_again(store: Path) -> DetachedJob:
 
 
 def start_new(store: Path, kind: str) -> DetachedJob:
-    """Like start_again(), for a store that must not have content yet. Raises QuietError if the store has content."""
+    """Like start_again(), for a store that must not have content yet. Raises UsageError if the store has content."""
     if not lock.held(store) and has_content(store):
         raise UsageError(f"{store}: already exists; resume with: cbench {kind} resume {store} --detach")
     return start_again(store)
@@ -173,7 +173,7 @@ def _start_unit(unit: str, command: Sequence[str]) -> None:
 
 def _started(pid: int) -> int:
     """The start time of a process in clock ticks after boot (proc_pid_stat(5), field 22); -1 if there is no such
-    process.
+    process, or it has ended.
     """
     text = Reader().text(f"/proc/{pid}/stat") or ""
     fields = text.rpartition(")")[2].split()

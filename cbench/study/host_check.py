@@ -1,4 +1,4 @@
-"""Check the host that a study runs on, and require `quiet run` if its file requests a profile."""
+"""Describe the host on which a study runs, and run the study within `quiet run` if its file requests a profile."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ def inside(study: Study, arguments: list[str], kind: str = "order") -> None:
     """If the study requests a profile, restart this command within `quiet run`; return if it already runs there.
 
     This process becomes `quiet run`, so a signal that ends the process ends the study and restores every setting.
-    Raises QuietError if the command runs within `quiet run` but no profile is applied.
+    Raises QuietError if the variable CBENCH_INSIDE_QUIET is set, but no profile is applied or this process may use CPUs
+    that are not isolated.
     """
     inside_profile(study.profile, study.cpus, [kind, *arguments])
 
@@ -70,7 +71,7 @@ def glance() -> StoredFacts:
 
 def look(tell: Callable[[str], None]) -> StoredFacts:
     """The facts stored with a run: boot ID, load, CPUs, the size of the environment in bytes and, if a profile is
-    applied, the result of `quiet verify`.
+    applied, the result of `quiet verify`. If the host is not quiet, `tell` receives a message.
     """
     size = sum(len(os.fsencode(name)) + len(os.fsencode(value)) + 2 for name, value in os.environ.items())
     facts = glance() | {"cpus": format_cpus(frozenset(os.sched_getaffinity(0))), "environment_bytes": size}

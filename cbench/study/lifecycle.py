@@ -32,12 +32,12 @@ Show = Callable[[StudyProgress], None]
 
 
 def init(path: str) -> None:
-    """Write the commented example of a study. Raises UsageError if the file exists."""
+    """Write the commented example of a study. Raises UsageError if the file exists or cannot be written."""
     write_example(path, EXAMPLE, f"cbench order run {path}")
 
 
 def write_example(path: str, example: str, next_command: str) -> None:
-    """Write the example and print the next command. Raises UsageError if the file exists."""
+    """Write the example and print the next command. Raises UsageError if the file exists or cannot be written."""
     try:
         with open(path, "x") as file:
             file.write(example)
@@ -49,10 +49,11 @@ def write_example(path: str, example: str, next_command: str) -> None:
 
 
 class StartStudy:
-    """A study that is about to begin. Raises UsageError for an error in its file.
+    """A study that is about to begin. Raises UsageError for an error in its file, or if the store would overwrite this
+    file.
 
-    `host`: the name that determines the orders together with the seed; None for the host's own name, "" for the seed
-    alone.
+    `output`: the store, None for the file's path with the suffix .db. `host`: the host name that determines the orders
+    together with the seed; None for this host's own name, "" if the seed alone determines them.
     """
 
     def __init__(self, file: str, output: str | None, host: str | None = None) -> None:
@@ -88,8 +89,8 @@ class StartStudy:
 
 @contextmanager
 def new_store(path: Path, header: Header, plan: Sequence[orders.PlannedRun]) -> Iterator[StudyStore]:
-    """A new store, which is removed if an error ends the block before a run has begun, except StoppedError and, because
-    the store is needed for another attempt, Incomplete.
+    """A context with a new store. The store is removed if a QuietError ends the context before a run has begun, except
+    after StoppedError and Incomplete, which need the store for a resume.
     """
     empty = False
     try:
@@ -128,7 +129,7 @@ def stop(data: str, kind: str = ORDER) -> StudyStatus:
 
 
 class ResumeStudy:
-    """A study to resume. Raises UsageError if there is none."""
+    """A study to resume. Raises UsageError if there is none, and Refused if another process runs it."""
 
     def __init__(self, data: str) -> None:
         self._data = data
@@ -200,7 +201,8 @@ def _empty(store: StudyStore) -> bool:
 
 def _left_s(runs: list[StoredRun], left: int, mean_ns: float | None) -> float | None:
     """Estimate the remaining seconds from the median time per trial between the ends of successive runs, which includes
-    resets and is insensitive to long interruptions.
+    resets and is insensitive to long interruptions. With fewer than two such runs, use the mean duration of a trial;
+    None if no trial has ended.
     """
     ends = sorted((run.ended_ns, len(run.order)) for run in runs if run.ended_ns is not None and run.failure is None)
     steps = [(later - earlier) / trials for (earlier, _), (later, trials) in pairwise(ends)]
@@ -210,7 +212,7 @@ def _left_s(runs: list[StoredRun], left: int, mean_ns: float | None) -> float | 
 
 
 def check(study: Study, file: str, kind: str = ORDER) -> None:
-    """Raises QuietError for a problem that would make every trial fail."""
+    """Raise QuietError for a problem that would make every trial or every reset fail."""
     if not Path(study.folder).is_dir():
         raise UsageError(f"{study.folder}: the {CALLED[kind]}'s directory, in which its commands run, does not exist")
     for test in study.tests:

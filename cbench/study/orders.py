@@ -51,7 +51,7 @@ def plan(design: str, tests: int, repetitions: int, seed: int) -> list[PlannedRu
     incomplete squares, or no tests or repetitions.
     """
     if tests < 1 or repetitions < 1:
-        raise ValueError("at least one test and one repetition are needed")
+        raise ValueError(f"{tests} tests, {repetitions} repetitions: at least one test and one repetition are needed")
     baseline = PlannedRun(FIXED, tuple(range(tests)))
     if design == WILLIAMS:
         return _squares(tests, repetitions, seed)

@@ -55,7 +55,7 @@ class Header:
 
     @property
     def file(self) -> str:
-        """The path of the study's file when the study began."""
+        """The path of the study's file when the study began, "" if it is not stored."""
         return str(self.host.get("file", ""))
 
     @property
@@ -76,13 +76,13 @@ class Header:
 
     @property
     def unit(self) -> str:
-        """The unit of that counter, "" if there is none."""
+        """The unit of the counter of the study's workloads, "" if it has none."""
         return str(part(self.host, "counter").get("unit", ""))
 
 
 def host_names(paths: Sequence[Path], headers: Sequence[Header]) -> list[str]:
-    """A name for each store's host: the host's own name, or the file's name if the store has none; both if names
-    repeat.
+    """A name for each store's host: the host's own name, or the store's file name if the host's name is unknown. If
+    names repeat, the file name is appended; if this is not unique either, the path.
     """
     names = [header.hostname or path.stem for path, header in zip(paths, headers, strict=True)]
     named_once = [
@@ -156,8 +156,9 @@ class TrialSamples:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """A trial that has ended. `code`: the exit code, None if the command did not start or timed out, or if a workload
-    failed. `values`: for each metric, the number and its text; empty if the trial failed. Times are in ns since 1970.
+    """A trial that has ended. `failure`: the reason why it failed, None if it did not. `code`: the exit code, None if
+    the command did not start or timed out, or if a workload failed. `values`: for each metric, the number and its text;
+    empty if the trial failed. Times are in ns since 1970.
     """
 
     run: int
@@ -175,8 +176,8 @@ class Ended:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """The number of trials that have ended, how many of these failed, the end of the last one in ns since 1970, and the
-    mean duration of a trial; the last two are None before the first trial has ended.
+    """The number of trials that have ended (`done`), the number of these that failed, the end of the last one in ns
+    since 1970, and the mean duration of a trial in ns. The last two are None before the first trial has ended.
     """
 
     done: int

@@ -37,7 +37,10 @@ MOST_TOLD = 20
 
 @dataclass(frozen=True, slots=True)
 class StudyProgress:
-    """The progress of a study. `left_s`: estimated remaining time in seconds, None before the first trial has ended."""
+    """The progress of a study. `done` and `of`: the numbers of finished and of all trials; `run`: the current run, from
+    0; `runs`: the number of runs; `test`: the name of the current test, or another step as text. `left_s`: estimated
+    remaining time in seconds, None before this process has finished a trial.
+    """
 
     done: int
     of: int

@@ -96,8 +96,8 @@ class StudyStore(Database):
             raise
 
     def identity(self) -> str:
-        """A name for the study that is unique on this host, from the file's place on its disk and its time of
-        creation.
+        """A name for the study that is unique on this host, from the file's device and inode numbers and the study's
+        time of creation.
         """
         status = self.path.stat()
         return f"{status.st_dev:x}-{status.st_ino:x}-{self.header().made_ns:x}"
@@ -196,7 +196,7 @@ class StudyStore(Database):
             return Counts(done, failed, last, mean)
 
     def failures(self) -> list[tuple[int, str]]:
-        """The tests with failed trials, by number, with the reasons; the latest first and each reason once."""
+        """The pairs of test number and failure reason of all failed trials; each pair once, the most recent first."""
         with self._reading() as c:
             return c.execute(
                 "SELECT test, failure FROM study_trial WHERE failure IS NOT NULL "
@@ -224,7 +224,7 @@ class StudyStore(Database):
             return c.execute("SELECT run, position, metric, value FROM study_value ORDER BY run, position").fetchall()
 
     def units(self) -> dict[tuple[int, str], str]:
-        """The unit of each metric of each test of a suite."""
+        """The units of a suite's results, by test number and metric; {} for a study without a suite."""
         with self._reading() as c:
             rows = c.execute("SELECT test, facts FROM study_trial WHERE failure IS NULL GROUP BY test")
             results = [(test, part(json.loads(facts), "results")) for test, facts in rows]
@@ -237,7 +237,9 @@ class StudyStore(Database):
             return [RunFacts.parse(run, json.loads(facts or "{}")) for run, facts in rows]
 
     def trial_samples(self) -> list[TrialSamples]:
-        """The facts about each trial's perf samples, in chronological order."""
+        """For each trial in chronological order, the lost samples and the sampling pauses that perf reports; 0 for a
+        trial without perf samples.
+        """
         with self._reading() as c:
             rows = c.execute("SELECT test, facts FROM study_trial ORDER BY run, position")
             known = [(test, part(json.loads(facts or "{}"), "samples")) for test, facts in rows]

@@ -47,7 +47,7 @@ def warn_without_numpy() -> None:
 
 
 def print_status(status: StudyStatus, kind: str = "order") -> None:
-    """Print the progress of a study, its failures and its settings."""
+    """Print the progress of a study, its failures, and the settings that it has left on this host."""
     console = table_console()
     done = f"{status.trials_done:,} of {status.trials:,} trials, {status.runs_over:,} of {status.runs:,} runs"
     console.print(escape(f"{status.name} ({status.data}): {done}"), soft_wrap=True)
@@ -89,5 +89,5 @@ def _wrong(status: StudyStatus) -> str:
 
 
 def span(seconds: float) -> str:
-    """A duration as h:mm:ss, or with tenths of a second below ten seconds."""
+    """A duration as text, such as "0:01:30", or "9.5 s" if it is below ten seconds."""
     return f"{seconds:.1f} s" if seconds < 10 else str(timedelta(seconds=round(seconds)))

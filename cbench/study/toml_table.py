@@ -120,7 +120,9 @@ class TomlTable:
         ]
 
     def only_tables(self, *known: str) -> None:
-        """Raises UsageError for a key, other than `known`, whose value is not a table: it is above the first header."""
+        """Raise UsageError for a key, other than the keys `known`, whose value is not a table. Such a key is above the
+        first table's header.
+        """
         for key, value in self._values.items():
             items = value if isinstance(value, list) and value else [value]
             if key not in known and not all(isinstance(item, dict) for item in items):
@@ -158,12 +160,12 @@ class TomlTable:
         return content
 
     def end(self) -> None:
-        """Raises UsageError for the first unknown key."""
+        """Raise UsageError for the first unknown key, if there is one."""
         for key in self._values:
             raise self.error(key, f"unknown; valid here: {', '.join(dict.fromkeys(self._known))}")
 
     def refuse_misspelled(self, key: str) -> None:
-        """Raises UsageError for an unknown key that resembles `key`, which is missing."""
+        """Raise UsageError if an unknown key resembles `key`, which is missing."""
         unknown = [name for name in self._values if name not in self._known]
         for found in get_close_matches(key, unknown, 1, 0.8):
             raise self.error(found, f"unknown; did you mean {key}?")

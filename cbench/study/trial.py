@@ -31,8 +31,8 @@ def command(
 ) -> Ended:
     """Run a test's command once.
 
-    Any failure is recorded in the result's `failure`. Raises Refused if the command cannot get the requested CPUs or
-    address layout.
+    Raises Refused if the command cannot get the requested CPUs or address layout. Any other failure is recorded in the
+    result's `failure`.
     """
     folder = str(Path(study_folder, test.directory))
     for metric in test.metrics:
@@ -73,7 +73,9 @@ def command(
 
 
 def _values(test: Test, done: Execution, folder: str) -> tuple[dict[str, tuple[float, str]], str | None]:
-    """All numbers of the trial, or the reason why the trial failed; one unreadable number fails the whole trial."""
+    """The number and its original text for each metric, and None; or {} and the reason why the trial failed. One
+    unreadable number fails the whole trial.
+    """
     if done.code is None:
         return {}, f"{LATE} ({test.timeout_s:g} s)"
     if done.code:

@@ -32,7 +32,7 @@ TABLES = {"order": "study", "screen": "screen"}
 
 
 def find(test: Test, folder: str) -> Workload:
-    """The workload of a test, without compiling user code. Raises UsageError if there is none."""
+    """Find a test's workload without compiling user code. Raises UsageError if the workload does not exist."""
     if not user_code.is_user_code(test.workload):
         return registry.find(test.workload)
     path, function = user_code.split(str(Path(folder, test.workload)))
@@ -40,7 +40,7 @@ def find(test: Test, folder: str) -> Workload:
 
 
 def choose(wanted: str) -> StudyCounter:
-    """The counter of a study's workloads. Raises UsageError if it is unavailable."""
+    """Select the counter of a study's workloads. Raises UsageError if the counter `wanted` is unavailable."""
     counter, handle = counters.choose(wanted, cpu())
     lib.cb_counter_destroy(handle)
     return StudyCounter(counter.name, counter.unit, counter.why)
@@ -52,7 +52,9 @@ def cpu() -> int:
 
 
 class Workloads:
-    """The workloads of a study, ready to measure. `tell` receives each message only once; `kind`: order or screen."""
+    """The workloads of a study, ready to measure. `kind`: order or screen. `tell` receives each note on the trials only
+    once. Raises UsageError for an unusable workload or parameter.
+    """
 
     def __init__(
         self, study: Study, counter: str, cache: Path, tell: Callable[[str], None], kind: str = "order"

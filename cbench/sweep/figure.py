@@ -1,4 +1,4 @@
-"""Plot a memory sweep as in the thesis's figure 4-3: cost of an access and spread against the working set."""
+"""Plot a memory sweep like figure 4-3 of the thesis (see measure.py): cost of an access and spread by working set."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ COLOURS = {"cache": "0.35", "tlb": "tab:red"}
 
 
 def sweep(result: SweepResult, path: str) -> None:
-    """Draw a sweep into an SVG or a PNG."""
+    """Draw a sweep to `path`, an SVG or PNG file."""
     cells = result.measured()
     unit = result.counter.unit
     with figures.figure(path, 2) as (cost, spread):

@@ -25,7 +25,9 @@ Tell = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class SweepCell:
-    """One working set (in bytes) with one number of accesses. `failed`: the reason why there is no result."""
+    """One working set of `size` bytes with one number of accesses. `result`: None if the measurement failed, with the
+    reason in `failed`.
+    """
 
     size: int
     accesses: int
@@ -38,17 +40,19 @@ class SweepCell:
 
 
 def grid(sizes: Sequence[int], accesses: Sequence[int], seed: int) -> list[tuple[int, int]]:
-    """All cells in random order, so that drift during the sweep does not look like an effect of the size."""
+    """All cells as (size, accesses), in random order, so that drift during the sweep does not look like an effect of
+    the size.
+    """
     cells = [(size, number) for size in sizes for number in accesses]
     random.Random(seed).shuffle(cells)
     return cells
 
 
 def find(name: str) -> Workload:
-    """The workload with this name, whose rounds must be accesses to a working set. Raises UsageError if not."""
+    """Find a workload by name. Raises UsageError if it does not exist, or if its rounds are not memory accesses."""
     workload = registry.find(name)
     if name not in ABLE:
-        raise UsageError(f"--workload {name}: its rounds are not memory accesses; use {', '.join(ABLE)}")
+        raise UsageError(f"--workload {name}: its rounds are not memory accesses; use {' or '.join(ABLE)}")
     return workload
 
 
@@ -61,13 +65,14 @@ def run(
     show: Show,
     tell: Tell,
 ) -> list[SweepCell]:
-    """Measure every cell in this order. A cell that fails is returned with the reason. Raises UsageError before
-    measuring for a size or number that the workload does not take, QuietError if the smallest cell cannot be
-    measured, before the others are, or if every cell fails.
+    """Measure all cells in the given order. A cell that fails is returned with the reason.
+
+    Raises UsageError, before measuring, for a size or a number of accesses that the workload does not accept. First
+    measures one trial of the smallest cell. Raises QuietError if this trial fails, or if every cell fails.
     """
     settings = [registry.parameters(workload, {"size": size, "n": accesses}, False) for size, accesses in cells]
     first = min(range(len(cells)), key=cells.__getitem__)
-    measurement.measure(  # what fails here, such as a missing counter, would fail in every cell
+    measurement.measure(  # an error here, such as a missing counter, would occur in every cell
         [workload], [settings[first]], [cpu], isolated=isolated, options=replace(options, trials=1), show=_silent
     )
     tell(f"{_many(len(cells), 'cell')} of {_many(options.trials, 'trial')}")
@@ -105,7 +110,7 @@ def _silent(_text: str, _trials: int, _wanted: int) -> None:
 
 
 def duration(seconds: float) -> str:
-    """A rough time as text: "40 s", "3 min"."""
+    """A rounded duration as text, such as "40 s" or "3 min"."""
     return f"{max(round(seconds), 1)} s" if seconds < 100 else f"{round(seconds / 60)} min"
 
 

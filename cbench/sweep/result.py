@@ -19,7 +19,9 @@ from quiet import table_html
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A working set (in bytes) that fills a cache, or that is the reach of a TLB; `kind`: "cache" or "tlb"."""
+    """A mark in the plot and the tables at `size` bytes, the size of a cache or the reach of a TLB; `kind`: "cache" or
+    "tlb".
+    """
 
     size: int
     name: str
@@ -28,7 +30,7 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class CacheLevel:
-    """A cache, and the CPUs that share it."""
+    """A cache, its size in bytes (None if unknown), and the CPUs that share it."""
 
     name: str
     size: int | None
@@ -37,7 +39,7 @@ class CacheLevel:
 
 @dataclass(frozen=True, slots=True)
 class FailedCell:
-    """A working set and a number of accesses that could not be measured, with the reason."""
+    """A working set (in bytes) and a number of accesses that could not be measured, with the reason."""
 
     size: int
     accesses: int
@@ -48,9 +50,10 @@ class FailedCell:
 class MeasuredCell(WorkloadResult):
     """The result of `cbench run` for a cell, plus the figures of the sweep.
 
-    Values per access are in the counter's unit. `floor_per_access`: from the lowest value that repeats or, if
-    `floor_repeats` is false, from the minimum. For calibrated cycles, it is from the headline, and only trials whose
-    chains agree count. `range_pct`: in % of the floor; `polluted_pct`: in % of the trials.
+    Values are in the counter's unit. The floor is the lowest value that repeats or, if `floor_repeats` is false, the
+    minimum. For calibrated cycles, the headline (if any) replaces the floor, and only trials whose chains agree are
+    used. `range_pct`, `clean_range_pct` (None if no trial is clean), `above_floor_pct`: in % of the floor;
+    `polluted_pct`: in % of the trials.
     """
 
     size: int
@@ -68,7 +71,9 @@ class MeasuredCell(WorkloadResult):
 
 @dataclass(frozen=True, slots=True)
 class SweepResult:
-    """The whole result of a sweep. `cells`: sorted by size and accesses; `order`: the order of measurement."""
+    """The whole result of a sweep. `cells`: sorted by size and accesses; `order`: size and accesses of each
+    cell, in the order of measurement.
+    """
 
     workload: str
     cpu: int
@@ -105,7 +110,7 @@ def marks(caches: Sequence[Cache], tlbs: Sequence[Tlb]) -> tuple[Mark, ...]:
 
 
 def cell_result(cell: SweepCell, virtual: bool) -> MeasuredCell | FailedCell:
-    """The figures of one cell."""
+    """The result of one cell. `virtual`: whether the host is a virtual machine."""
     if cell.result is None:
         return FailedCell(cell.size, cell.accesses, cell.failed)
     result = workload_result(cell.result, virtual)

@@ -38,8 +38,8 @@ class SweepOptions:
 
 
 def measure(options: SweepOptions) -> SweepResult:
-    """Measure the sweep and write its plot. Raises UsageError for wrong options, before measuring, and QuietError if
-    the measurement fails.
+    """Measure the sweep and, with `output`, write its plot. Raises UsageError for wrong options, before measuring, and
+    QuietError if the measurement fails.
     """
     quick = options.quick
     if options.output is not None:

@@ -24,8 +24,8 @@ def binary(size: float) -> str:
 
 
 def sizes(text: str) -> tuple[int, ...]:
-    """The sizes in bytes that a text such as "4K,1M-8M" denotes, ascending; a range contains each doubling of its
-    start. Raises UsageError for any other text.
+    """The sizes in bytes that a text such as "4K,1M-8M" denotes, ascending; a range contains its start and each
+    doubling of it up to the end. Raises UsageError for any other text.
     """
     working_sets: set[int] = set()
     for part in text.split(","):
@@ -48,13 +48,15 @@ def _size(text: str, whole: str) -> int:
 
 
 def accesses(text: str) -> tuple[int, ...]:
-    """The numbers that a text such as "1e4,200000" denotes, ascending. Raises UsageError for any other text."""
+    """The positive numbers that a text such as "1e4,200000" denotes, ascending. Raises UsageError for any other
+    text.
+    """
     numbers = set()
     for part in text.replace("_", "").split(","):
         match = _NUMBER.fullmatch(part.strip())
         number = int(match[1]) * 10 ** int(match[2] or 0) if match else 0
         if not number:
-            raise UsageError(f"--accesses {text!r}: {part.strip()!r} is not a number; write it like 1e4,1e5")
+            raise UsageError(f"--accesses {text!r}: {part.strip()!r} is not a positive number; write it like 1e4,1e5")
         numbers.add(number)
     return tuple(sorted(numbers))
 

@@ -1,7 +1,7 @@
 """Convert the columns of files into the columns of stats.trials.Trials.
 
-A column is a sequence or an array. A column of names may also be numbers with their names (Coded), as Parquet stores
-it.
+A column is a sequence or an array. A column of names may also be dictionary-encoded (Coded), as Parquet
+stores it.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ UNTIMED = (
 
 
 class ColumnError(ValueError):
-    """Raised if a column cannot be used, with the reason. `row`: the row, from 0, None for the whole column; `first`:
-    the earlier row that `row` repeats.
+    """Raised if a column cannot be used; `why`: the reason. `row`: counted from 0, None for the whole column; `first`:
+    the earlier row that `row` repeats, None if it repeats none.
     """
 
     def __init__(self, column: str, row: int | None, why: str, first: int | None = None) -> None:
@@ -48,7 +48,7 @@ class Coded:
 
 
 LARGEST = 1e150
-TOO_LARGE = f"is above {LARGEST:g}: too large for a number whose square is needed; use a larger unit"
+TOO_LARGE = f"is beyond ±{LARGEST:g}, too large to be squared; use a larger unit"
 
 Column = Coded | NDArray[Any] | Sequence[object]
 """A column of a file: names, numbers, or strings as written."""
@@ -176,7 +176,9 @@ def orders_of(column: Column) -> NDArray[np.bool_]:
 
 
 def numbers_of(name: str, column: Column) -> NDArray[np.float64]:
-    """The numbers of a column, NaN for a missing one. Raises ColumnError for other text and for infinity."""
+    """The numbers of a column, NaN for a missing number. Raises ColumnError for other text and for numbers beyond
+    ±LARGEST.
+    """
     if isinstance(column, Coded):
         first = {int(code): row for row, code in reversed(list(enumerate(column.codes)))}
         kinds = [_number(name, first.get(code, 0), text) for code, text in enumerate(column.names)]
@@ -222,15 +224,16 @@ def _positions(column: Column | None) -> Codes | None:
     value = numbers_of("position", column)
     wrong = np.flatnonzero(~(value >= 0) | (value != np.floor(value)) | (value > 2**31 - 2))
     if wrong.size:
-        raise ColumnError("position", int(wrong[0]), "is not a whole number of at least 0")
+        raise ColumnError("position", int(wrong[0]), f"is not a whole number from 0 to {2**31 - 2}")
     return (value - value.min() if value.size else value).astype(np.int32)
 
 
 def _runs(column: Column | None, random: NDArray[np.bool_], warnings: list[str]) -> tuple[Codes | None, bool]:
-    """The runs, numbered from 0, and whether in chronological order: by the runs' own numbers if these are
-    chronological, otherwise by the order of the rows.
+    """Number the runs from 0, and report whether the numbers are chronological; None and False without a column.
 
-    A name that occurs in both orders means two runs, because some files restart the numbers for each order.
+    Runs are sorted by name if every name is a number and occurs in only one order. Otherwise, they are sorted by first
+    row, and the numbers are chronological only if the rows of each run are consecutive. A name that occurs in both
+    orders means two runs, because some files restart the numbers for each order.
     """
     if column is None:
         return None, False
@@ -254,8 +257,8 @@ def _runs(column: Column | None, random: NDArray[np.bool_], warnings: list[str])
 def _runs_of_hosts(
     column: Column | None, random: NDArray[np.bool_], host: Coded | None, warnings: list[str]
 ) -> tuple[Codes | None, bool]:
-    """Number the runs of each host separately, host after host, because runs on different hosts may have the same
-    name.
+    """Like _runs(), but number the runs of each host separately, host after host, because runs on different hosts may
+    have the same name.
     """
     if host is None or column is None:
         return _runs(column, random, warnings)
@@ -279,8 +282,8 @@ def _runs_of_hosts(
 
 
 def _run_codes(column: Column) -> tuple[NDArray[Any], NDArray[Any] | None]:
-    """A code for each row's run, and the run numbers if all runs are numbers, otherwise None; the same array twice if
-    the column itself serves as both.
+    """A code for each row's run, and the run number of each code, None if a run's name is not a number. An array of
+    integers within ±2^52 is returned twice. Raises ColumnError for a missing name.
     """
     whole = isinstance(column, np.ndarray) and column.dtype.kind in "iu"
     if isinstance(column, np.ndarray) and whole and column.size and max(-int(column.min()), int(column.max())) < 2**52:

@@ -1,8 +1,8 @@
 """Group trials that do not fit in memory by series, in a memory-mapped temporary file.
 
-The Parquet files are scanned twice: the first scan counts the rows of each series and numbers the runs, the second one
-writes each row to its place. All later steps use one series at a time, so only a part of the temporary file must be in
-memory.
+The Parquet files are scanned twice: the first scan counts the rows of each series and numbers the runs, and the second
+scan writes each row to its place. All later steps use one series at a time, so only a part of the temporary file must
+be in memory.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ NO_POSITIONS = (
 Progress = Callable[[str, int, int], None]
 """Reports progress: the step, the completed amount, and the total."""
 WIDTH = 1 << 20
-"""A number larger than any number of metrics, by which codes of tests are multiplied."""
+"""The key of a series is the code of its test times WIDTH, plus the code of its metric, which must be below WIDTH."""
 
 
 @dataclass(slots=True)
@@ -73,7 +73,7 @@ class MappedTrials:
 
 @dataclass(slots=True)
 class _Names:
-    """Numbers names in the order of their first appearance, over all batches."""
+    """The codes of names, in the order of their first appearance over all batches."""
 
     numbers: dict[str, int] = field(default_factory=dict)
 
@@ -140,7 +140,7 @@ class _RunRanks:
 
 
 def is_large(table: ParquetSet, metrics: Sequence[str]) -> bool:
-    """Whether a table is analyzed out of core. Tables of several hosts or with --value columns never are."""
+    """Whether a table is analyzed out of core. Tables with a column `host` or with --value never are."""
     return sum(table.rows) > IN_MEMORY and not metrics and "host" not in table.names
 
 
@@ -186,8 +186,8 @@ def _scan(
     add: Callable[[Columns, int], int],
     progress: Callable[[int], None],
 ) -> None:
-    """Pass every batch of rows to `add`, which gets a batch and the number of its first row, and returns the number of
-    its rows.
+    """Pass each batch of rows, and the number of its first row, to `add`, which returns the number of the batch's rows.
+    Raises UsageError for unusable content.
     """
     begin = 0
     for batch in table.batches(columns):
@@ -201,7 +201,7 @@ def _scan(
 
 @dataclass(slots=True)
 class _Count:
-    """The results of the first scan: names, runs, and the rows of each series by its number of test and metric."""
+    """The results of the first scan: names, runs, and the number of rows of each series by its key (see WIDTH)."""
 
     with_runs: bool
     tests: _Names = field(default_factory=_Names)
@@ -225,7 +225,9 @@ class _Count:
 
 @dataclass(slots=True)
 class _Fill:
-    """The second scan: `place` is the next free row of each series."""
+    """The state of the second scan. `place`: the next free row of each series; `failed`: the number of missing
+    values.
+    """
 
     count: _Count
     room: _Room
@@ -281,7 +283,7 @@ class _Room:
     @classmethod
     def of(cls, rows: int, with_runs: bool) -> _Room:
         """Create the file in $TMPDIR, or else in /var/tmp, because /tmp may be in memory. Raises UsageError if the file
-        system has too little space.
+        cannot be created, for example for lack of space.
         """
         folder = os.environ.get("TMPDIR", "/var/tmp")  # noqa: S108 - the file has no name
         size = rows * (8 + 12 + 4 + (4 if with_runs else 0) + 1) + 16
@@ -291,7 +293,7 @@ class _Room:
                 mapped = mmap.mmap(file.fileno(), size)
         except OSError as error:
             why = (
-                f"no room for {size / 1e9:.1f} GB of temporary data: {error.strerror}; set TMPDIR to another directory"
+                f"cannot store {size / 1e9:.1f} GB of temporary data: {error.strerror}; set TMPDIR to another directory"
             )
             raise UsageError(f"{folder}: {why}") from None
 

@@ -15,13 +15,13 @@ from cbench.tables.columns import ColumnError, Columns, trials
 from quiet import UsageError
 
 BATCH = 1 << 18
-"""The maximum number of rows that a scan holds at a time."""
+"""The maximum number of rows in a batch of a scan."""
 
 
 @dataclass(frozen=True, slots=True)
 class ParquetSet:
-    """The files, in the order in which their rows are read. `rows`: the number of rows of each file; `names`: the names
-    of all columns.
+    """Parquet files whose rows are read in this order, as one table. `rows`: the number of rows of each file; `names`:
+    the names of all columns of the first file.
     """
 
     files: tuple[Path, ...]
@@ -50,7 +50,7 @@ class ParquetSet:
         return cls(tuple(files), tuple(rows), names[0])
 
     def columns(self, wanted: Sequence[str]) -> Columns:
-        """Whole columns in memory. Raises UsageError for a damaged file, ColumnError for an unusable column."""
+        """Read whole columns into memory. Raises UsageError for a damaged file, ColumnError for an unusable column."""
         with read.readable(self.files[0]):
             arrow = read.arrow_module("pyarrow")
             return read.arrow_columns(
@@ -103,8 +103,8 @@ class ParquetSet:
 
 
 def parquet_files(paths: Sequence[Path]) -> list[Path]:
-    """The Parquet files among these files and in these directories, sorted by name within each directory; [] if a path
-    is neither.
+    """The given Parquet files and all Parquet files below the given directories, sorted by path within each directory;
+    [] if a path is neither a Parquet file nor a directory.
 
     Raises UsageError for a file that is given twice.
     """
@@ -125,8 +125,8 @@ def parquet_files(paths: Sequence[Path]) -> list[Path]:
 
 
 def read_set(table: ParquetSet, metrics: Sequence[str] = ()) -> tuple[Trials, list[str]]:
-    """The trials of all files in memory, and warnings. `metrics`: columns to read instead of `value`. Raises UsageError
-    for unusable content.
+    """Read the trials of all files into memory, and return them with warnings. `metrics`: columns to read instead of
+    `value`. Raises UsageError for unusable content.
     """
     metrics, wanted = read.value_columns(metrics)
     present = read.present(table.files[0], table.names, wanted)

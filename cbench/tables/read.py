@@ -30,8 +30,8 @@ NO_PYARROW = "reading Parquet needs pyarrow: pip install 'quiet-cbench[order]', 
 
 
 def read(path: Path, metrics: Sequence[str] = ()) -> tuple[Trials, list[str]]:
-    """The trials in a file, and warnings. `metrics`: columns to read instead of `value`. Raises UsageError for an
-    unusable file.
+    """Read the trials in a file, and return them with warnings. `metrics`: columns to read instead of `value`. Raises
+    UsageError for an unusable file.
     """
     metrics, wanted = value_columns(metrics)
     parquet = path.suffix.lower() in PARQUET

@@ -1,9 +1,9 @@
 """Determine how well two metrics agree, on the same trials or on separate runs of the same work.
 
 J. M. Bland, D. G. Altman, "Statistical methods for assessing agreement between two methods of clinical measurement",
-Lancet 327 (1986) 307-310: use differences, not correlation; limits of agreement, whose standard error is about
-sqrt(3/n) sd. B. L. Welch, "The generalization of Student's problem when several different population variances are
-involved", Biometrika 34 (1947) 28-35, for metrics of separate runs.
+Lancet 327 (1986) 307-310: differences, not a correlation, show agreement; the standard error of the limits of agreement
+is about sqrt(3/n) sd. B. L. Welch, "The generalization of Student's problem when several different population
+variances are involved", Biometrika 34 (1947) 28-35, for metrics of separate runs.
 """
 
 from __future__ import annotations
@@ -18,24 +18,26 @@ from cbench.stats.distributions import t_quantile
 from cbench.stats.interval import Interval, T, Values, check_level, checked, deviation, no_squares, t_interval
 
 LIMITS = 1.96
-"""The limits of agreement in standard deviations, which contain 95 % of normal differences."""
+"""The distance of the limits of agreement from the mean difference, in standard deviations. The limits contain 95 % of
+normally distributed differences.
+"""
 
 WELCH = "t (Welch)"
 
 LOGARITHMS = 700.0
-"""Logarithms of ratios above this have no 64-bit floating-point exponential."""
+"""The ends of a ratio's interval are computed up to this logarithm; exp() overflows above about 709."""
 
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
     """The agreement of two metrics, second minus first. `difference`: of the means, with its interval; `percent`: the
-    same in % of the first metric's mean.
+    same in % of the first metric's mean, None if this mean is 0.
 
     `paired`: whether both metrics come from the same trials. `limits` (limits of agreement, LIMITS sd of the
     differences on both sides), `limits_error` (their standard error) and `trend` (the correlation of difference and
-    mean, above 0 if the second metric grows faster) are None unless paired. `ratio`: the ratio of the geometric means,
-    second/first, with its interval; None unless all values are positive. `why`: the reason why there is no answer, or
-    why a part is missing.
+    mean, above 0 if the second metric grows faster, None also if either is constant) are None unless paired. `ratio`:
+    the ratio of the geometric means, second/first, with its interval; None unless all values are positive. `why`: the
+    reason why there is no answer, or no ratio.
     """
 
     n: tuple[int, int]
@@ -53,7 +55,7 @@ class Agreement:
 
 def agreement(first: ArrayLike, second: ArrayLike, paired: bool, level: float = 0.95) -> Agreement:
     """The agreement of two metrics in the same unit. Raises ValueError if paired metrics have different numbers of
-    values.
+    values, or if `level` is not within (0, 1).
     """
     check_level(level)
     first_values, second_values = checked(first), checked(second)

@@ -15,8 +15,8 @@ from numpy.typing import ArrayLike
 from cbench.stats.interval import Values, checked, no_numbers
 
 DROP = 0.5
-"""A CPU metric below this share of its median counts as too low, because a fixed amount of work is not halved by
-chance.
+"""A CPU metric below this share of its median counts as too low, because chance does not halve the CPU time of a
+fixed amount of work.
 """
 
 NORMAL_IQRS = 3.0
@@ -29,7 +29,7 @@ TOLERANCE = 0.01
 @dataclass(frozen=True, slots=True)
 class Finding:
     """A rule's verdict on some readings. `holds`: whether the rule holds, None if unknown; `wrong` of `n` trials
-    violate it; `words`: the evidence as text.
+    violate it; `words`: the evidence, or the reason why the answer is unknown.
 
     Rules about medians count no trials: `wrong` is 0 or n.
     """
@@ -42,7 +42,7 @@ class Finding:
 
 
 def cpu_drop(cpu: ArrayLike, elapsed: ArrayLike) -> Finding:
-    """The rule that no trial has a CPU metric below DROP of its median while its elapsed time is normal (NORMAL_IQRS).
+    """Check that no trial has a CPU metric below DROP of its median while its elapsed time is normal (NORMAL_IQRS).
     Such a reading is a fault of the instrument. Both metrics must come from the same trials; their units may differ,
     and the CPU metric need not be a time.
     """
@@ -58,18 +58,18 @@ def cpu_drop(cpu: ArrayLike, elapsed: ArrayLike) -> Finding:
     if middle <= 0:
         return Finding(rule, None, 0, used.size, "half of the CPU readings or more are 0")
     wrong = int(np.count_nonzero(normal & (used < DROP * middle)))
-    words = f"{wrong:,} of {used.size:,} trials of normal duration have a CPU reading below {DROP:g} of the median"
+    words = f"{wrong:,} of {used.size:,} trials have a normal duration and a CPU reading below {DROP:g} of the median"
     return Finding(rule, wrong == 0, wrong, used.size, words)
 
 
 def cpu_drop_alone(cpu: ArrayLike, others: Sequence[ArrayLike]) -> Finding:
     """Like cpu_drop(), for work of a fixed duration that gets the CPU time that other programs leave.
 
-    The rule is that no trial has a CPU time, as a share of its median, below DROP times the median of the `others`'
-    shares in the same trial: competing load lowers all readings, a fault only one.
+    Each reading is divided by the median of its instrument. No trial may have a quotient of `cpu` below DROP times the
+    median quotient of `others` in that trial: competing load lowers all readings, but a fault lowers only one.
     """
     used, *beside = _alike(cpu, *others)
-    rule = "CPU time does not drop where that of other instruments does not"
+    rule = "the CPU time of one instrument does not drop alone"
     missing = _missing(used, *beside)
     if missing:
         return Finding(rule, None, 0, used.size, missing)
@@ -87,8 +87,8 @@ def cpu_drop_alone(cpu: ArrayLike, others: Sequence[ArrayLike]) -> Finding:
 
 
 def cpu_within_elapsed(cpu: ArrayLike, elapsed: ArrayLike, parallel: bool, resolution: float = 0.0) -> Finding:
-    """The rule that CPU time is at most the elapsed time of the same trial plus `resolution`, in the same unit; for
-    parallel work, the rule is that CPU time exceeds elapsed time.
+    """Check that CPU time is at most the elapsed time of the same trial plus `resolution`, in the same unit. The CPU
+    time of parallel work may exceed the elapsed time, so for this work the rule always holds.
     """
     used, took = _alike(cpu, elapsed)
     rule = "CPU time is not above elapsed time"
@@ -97,13 +97,15 @@ def cpu_within_elapsed(cpu: ArrayLike, elapsed: ArrayLike, parallel: bool, resol
         return Finding(rule, None, 0, used.size, missing)
     above = int(np.count_nonzero(used > took + resolution))
     if parallel:
-        busy = f", utilization {np.median(used / took):.2f} in the median" if took.min() > 0 else ""
-        return Finding(rule, True, 0, used.size, f"{above:,} of {used.size:,} trials above: parallel work{busy}")
+        busy = f", median utilization {np.median(used / took):.2f}" if took.min() > 0 else ""
+        return Finding(
+            rule, True, 0, used.size, f"{above:,} of {used.size:,} trials above elapsed time: parallel work{busy}"
+        )
     return Finding(rule, above == 0, above, used.size, f"{above:,} of {used.size:,} trials above elapsed time")
 
 
 def elapsed_alike(elapsed: Mapping[str, ArrayLike], tolerance: float = TOLERANCE) -> Finding:
-    """The rule that elapsed times of one workload by several instruments agree: all medians are within `tolerance` (a
+    """Check that several instruments agree on the elapsed time of one workload: all medians are within `tolerance` (a
     share) of the smallest.
     """
     rule = "elapsed times of all instruments agree"
@@ -127,7 +129,7 @@ def elapsed_alike(elapsed: Mapping[str, ArrayLike], tolerance: float = TOLERANCE
 def user_system_is_clock(
     user: ArrayLike, system: ArrayLike, clock: ArrayLike, resolution: float, tolerance: float = TOLERANCE
 ) -> Finding:
-    """The rule that the median of user + sys equals the median of cpu-clock, up to `tolerance` (a share) and the
+    """Check that the median of user + sys equals the median of cpu-clock, up to `tolerance` (a share) and the
     `resolution` of user and of sys.
 
     All times are in seconds. `user` and `system` must come from the same trials; `clock` may come from others.
@@ -145,7 +147,7 @@ def user_system_is_clock(
 
 
 def pegged(elapsed: ArrayLike, wanted: float, resolution: float) -> Finding:
-    """The rule that an etalon's elapsed time is never below its waiting time `wanted` minus `resolution`, all in
+    """Check that an etalon's elapsed time is never below its waiting time `wanted` minus `resolution`, all in
     seconds.
     """
     row = checked(elapsed)

@@ -1,4 +1,4 @@
-"""Judge a validation: each metric of each workload, the rules that it must obey, and the instrument at fault.
+"""Judge a validation: summarize each metric of each workload, check the rules, and name the instruments at fault.
 
 D. Flater, NIST TN 1855 (2014), sections 3.5 to 3.8, judges by eye. The rules and limits here are cbench's own, from
 face_validity.py, agreement.py, cbench/stats/etalon.py and this file.
@@ -55,7 +55,7 @@ from cbench.workloads.programs import CLOCKS
 
 CLOCK_SHARE = 1e-3
 """If a clock and the etalon differ by more than this share, one of them is wrong, because crystals keep time to 1e-4.
-Other load makes an etalon end late and never early, so its shortest trial is compared with the host's clocks.
+Other load makes an etalon end late and never early, so the shortest trial is compared with the set duration.
 """
 AGREE = 0.05
 """CPU times of the same trials disagree if their ratio differs from 1 by more than this; CPU times of different trials
@@ -72,7 +72,7 @@ PARALLEL = ("perfect",)
 
 
 def judged(measured: ValidationData, level: float = 0.95) -> ValidationResult:
-    """The result of a validation."""
+    """Judge the measurements of a validation. `level`: the confidence level of the intervals."""
     result = ValidationResult(
         trials=measured.trials,
         trials_done=measured.done,

@@ -67,7 +67,7 @@ class ValidateOptions:
 @dataclass(frozen=True, slots=True)
 class ValidationFacts:
     """The setup of a validation. `etalon_s`: the etalon's waiting time in seconds; `clocksource`: the kernel's clock
-    source, or "".
+    source, "" if unknown.
     """
 
     instruments: tuple[HostInstrument, ...]
@@ -133,7 +133,7 @@ def _chosen(names: Sequence[str], known: Sequence[str], option: str) -> tuple[st
 
 
 def _kinds(every: Sequence[HostInstrument]) -> list[str]:
-    """The kinds of trials: "" is for trials that all instruments read that do not disturb; the others are sampled."""
+    """The kinds of trials: "" for trials read by all instruments that do not disturb, and the kinds of sampling."""
     sampled = [each.read for each in every if each.read.startswith(SAMPLES) and not each.missing]
     plain = [each for each in every if not each.read.startswith(SAMPLES) and not each.missing]
     return [*([""] if plain else []), *sampled]

@@ -15,7 +15,9 @@ Ends = tuple[float, float] | None
 
 @dataclass(frozen=True, slots=True)
 class MetricSummary:
-    """The summary of one metric of a workload, and whether its first value is like the others."""
+    """The summary of one metric of a workload, and the check of its first value. `sd`: None for a single value;
+    `cv_pct`: None also if the mean is 0.
+    """
 
     n: int
     mean: float
@@ -61,7 +63,9 @@ class FindingResult(OfWorkload):
 
 @dataclass(frozen=True, slots=True)
 class AgreementResult(OfWorkload):
-    """The agreement of `second` with `first`; the other fields are as in agreement.Agreement."""
+    """The agreement of `second` with `first`; the other fields are as in agreement.Agreement. `holds`: whether the CPU
+    times agree, None if undecided or not judged.
+    """
 
     first: str
     second: str

@@ -45,14 +45,16 @@ def _begin(data: Path, options: ValidateOptions, show: Callable[[StudyProgress],
     """Write the study's file next to its store, and run the study."""
     file = data.with_suffix(".toml")
     text = plan.text(options)
-    if file == data or (file.exists() and file.read_text(errors="replace") != text):
+    if file == data:
+        raise UsageError(f"{data}: this is the name of the study file; choose another name for the store (-o)")
+    if file.exists() and file.read_text(errors="replace") != text:
         raise UsageError(f"{file}: already exists and belongs to another study; choose another name (-o)")
     try:
         file.write_text(text)
     except OSError as error:
         raise UsageError(f"{file}: {error.strerror}") from None
     tell(plan.duration(text))
-    tell(f"{file} written, which lists the measurements; the store is {data}")
+    tell(f"wrote {file}, which lists the measurements; the store is {data}")
     lifecycle.StartStudy(str(file), str(data)).run(show, _again(data))
 
 
@@ -67,7 +69,9 @@ def _go_on(data: Path, options: ValidateOptions, show: Callable[[StudyProgress],
     except UsageError as error:
         raise UsageError(f"{data}: {error}") from None
     if options.plans and plan.text(options) != header.source:
-        raise UsageError(f"{data}: was started with other options: omit them to resume it, or choose another file (-o)")
+        raise UsageError(
+            f"{data}: was started with other options: omit the options to resume it, or choose another file (-o)"
+        )
     if options.run and not all(run.over for run in runs):
         lifecycle.ResumeStudy(str(data)).run(show, _again(data))
 

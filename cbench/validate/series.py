@@ -16,7 +16,8 @@ from quiet import UsageError
 class ValidationSeries:
     """One workload and one kind of trials ("" or a `read` of samples), with the values of each metric by run.
 
-    Runs are in chronological order. `lost`, `throttled`: the kernel's statistics of samples, summed over all trials.
+    Runs are in chronological order. `lost`, `throttled`: the numbers of lost samples and of pauses of the sampling that
+    the kernel reported, summed over all trials.
     """
 
     workload: str
@@ -52,7 +53,7 @@ class ValidationData:
 
 @reads_store
 def read(path: Path) -> ValidationData:
-    """The validation in a store. Raises UsageError if there is none, QuietError if the store is damaged."""
+    """Read a validation from its store. Raises UsageError if the file contains none, QuietError if it is damaged."""
     with StudyStore.open(path) as store:
         header, runs, counts = store.header(), store.runs(), store.counts()
         try:

@@ -12,7 +12,7 @@ from cbench.validate.result import MetricSummary, ValidationResult
 
 CLOCKS = ("raw_s", "monotonic_s", "realtime_s", "boottime_s")
 ORDER = ("wall", "perf-elapsed", "user", "sys", "task-clock", "cpu-clock", "cycles", "cycles-u", "samples", "ticks")
-"""The order of the metrics; clocks follow, and only for the etalon."""
+"""The order of the metrics in the table. The clocks follow, for the etalon only."""
 
 
 def validation(result: ValidationResult) -> None:

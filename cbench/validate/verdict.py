@@ -6,7 +6,7 @@ from cbench.validate.result import ValidatedWorkload, ValidationResult
 
 MOST = 5
 STEADY = 3.0
-"""Work varies by itself if its coefficient of variation is at least this many times the etalon's."""
+"""Work varies by itself if its coefficient of variation is above this multiple of the etalon's."""
 
 
 def verdict(result: ValidationResult) -> list[str]:
@@ -25,7 +25,7 @@ def verdict(result: ValidationResult) -> list[str]:
 def _answer(result: ValidationResult) -> str:
     judged = sum(each.holds is not None for each in result.checks)
     if not judged:
-        return "No instrument can be judged: no trial has succeeded."
+        return "No instrument can be judged: no check was possible."
     if result.at_fault:
         return f"At fault: {', '.join(result.at_fault)}."
     return f"No instrument is at fault: all {judged:,} checks pass."
@@ -71,11 +71,13 @@ def _steady(result: ValidationResult) -> list[str]:
     moved = [f"{name} by {cv:.3g} %" for name, cv in spread.items() if cv is not None and cv > STEADY * known]
     if not moved:
         return []
-    return [f"The etalon varies by {known:.2g} %, {', '.join(moved)}: the work itself varies, and not the clocks."]
+    return [f"The etalon varies by {known:.2g} %, {', '.join(moved)}: the work itself varies, not the clocks."]
 
 
 def _cv(workload: ValidatedWorkload) -> float | None:
-    """The coefficient of variation of the work alone, measured with the clock that the etalon reads."""
+    """The coefficient of variation, in %, of the work alone, measured with the clock that the etalon reads; None if
+    unknown.
+    """
     raw = workload.metrics.get("raw_s")
     return None if raw is None else raw.cv_pct
 

@@ -39,8 +39,8 @@ def cycle(count: int) -> list[int]:
 
 
 def chase_expected(params: Params) -> int | None:
-    """The number of the link that n steps from the first one lead to; None for more than MOST_LINKS links. Whole rounds
-    are skipped.
+    """The index of the link after n steps from the first link; None for more than MOST_LINKS links. Whole rounds of the
+    cycle are skipped.
     """
     count = params["size"] // params["stride"]
     if count > MOST_LINKS:
@@ -66,8 +66,8 @@ STREAM_PARAMETERS = (
 
 
 def probed(params: Params, kernel: Callable[[int, int], int]) -> int:
-    """The weighted sum of the probed elements of a result. `kernel` computes an element from the elements of a and
-    b.
+    """The weighted sum of the probed elements of a result. `kernel` computes an element from the corresponding
+    elements of a and b.
     """
     last = params["size"] // DOUBLE - 1
     places = [number * last // (PROBES - 1) for number in range(PROBES)]

@@ -1,11 +1,10 @@
-"""Run a competing load during trials: dd on one CPU, which runs only while a trial requests it and is not a child of
-the trial.
+"""Run a competing load during trials: dd on one CPU, which runs only while a trial requests it.
 
     python -m cbench.workloads.competing begin SOCKET     once, before the trials (a study's setup)
     python -m cbench.workloads.competing end SOCKET       once, after them (its teardown)
 
-A process that a trial starts would be counted with the trial. So this program starts and stops dd, and lets it continue
-while a trial is connected to the socket. If a trial is killed, its connection is closed and dd stops.
+A process that a trial starts would be counted with the trial. This program therefore starts and suspends dd, and
+resumes it while a trial is connected to the socket. If a trial is killed, its connection is closed and dd is suspended.
 
 Source: workload 1 of D. Flater, NIST TN 1855 (2014), section 3.2, where the whole machine has one CPU (nosmp).
 """
@@ -33,9 +32,9 @@ ENDED = "the competing load has ended"
 @contextlib.contextmanager
 def load(path: str, cpu: int) -> Iterator[Callable[[], float]]:
     """A context in which dd runs on this CPU. Yields a function that returns the CPU time, in seconds, that dd has used
-    since.
+    since then.
 
-    Raises UsageError if nothing listens, QuietError if the load has ended.
+    Raises UsageError if no load answers at `path`, QuietError if the load ends or `cpu` does not exist.
     """
     with socket.socket(socket.AF_UNIX) as connection:
 
@@ -58,7 +57,7 @@ def load(path: str, cpu: int) -> Iterator[Callable[[], float]]:
             answer(str(cpu).encode())
         except OSError as error:
             why = f"{path}: {error.strerror or error}"
-            raise UsageError(f"{why}; start it: python -m cbench.workloads.competing begin {path}") from None
+            raise UsageError(f"{why}; start the load: python -m cbench.workloads.competing begin {path}") from None
         yield used_s
 
 
@@ -68,7 +67,7 @@ def begin(path: str) -> None:
     """
     listening = socket.socket(socket.AF_UNIX)
     try:
-        if Path(path).is_socket():  # of a load that was killed
+        if Path(path).is_socket():  # left behind by a killed load
             Path(path).unlink()
         listening.bind(path)
     except OSError as error:

@@ -14,8 +14,8 @@ from quiet import UsageError
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """`run` and `state`: pointers for the C code; `region`: address and size in bytes of memory that may be locked,
-    None if there is none. On exit, this context manager destroys the state.
+    """A loaded workload. `run`, `state`, `destroy`: pointers for the C code; `region`: address and size in bytes
+    of memory that may be locked, None if there is none. On exit, this context manager destroys the state.
     """
 
     run: Any
@@ -38,7 +38,7 @@ def user_code(library: str, function: str) -> Loaded:
     except OSError as error:
         raise UsageError(f"cannot load it: {error}") from None
     except AttributeError:
-        raise UsageError(f"it has no function {function!r}; define it, and not as static") from None
+        raise UsageError(f"it has no function {function!r}; define this function, without `static`") from None
     return Loaded(ffi.cast("cb_run_fn", ctypes.cast(symbol, ctypes.c_void_p).value))
 
 

@@ -82,7 +82,7 @@ def perfect(processes: int, exponent: int) -> Made:
         try:
             sums, took = _timed(lambda: list(pool.map(_share, shares)))
         except BrokenExecutor:
-            raise WrongResult("one of its processes failed") from None
+            raise WrongResult("a process that searches for divisors failed") from None
     _check({sum(sums)}, {screening.perfect_number(exponent)})
     return took | {"processes": processes, "exponent": exponent}
 
@@ -148,7 +148,9 @@ PROGRAMS: tuple[tuple[Callable[..., Made], dict[str, tuple[int, int]]], ...] = (
 
 
 def program(which: str, arguments: list[str]) -> Made:
-    """Run one of the five programs. Raises UsageError for invalid arguments, WrongResult for a wrong result."""
+    """Run a program, given by its name or number, and return its JSON object. Raises UsageError for invalid arguments,
+    WrongResult for a wrong result.
+    """
     if which not in (*NAMES, *map(str, range(len(NAMES)))):
         raise UsageError(f"{which!r}: unknown program; use 0 to {len(NAMES) - 1}, or {', '.join(NAMES)}")
     number = NAMES.index(which) if which in NAMES else int(which)

@@ -1,6 +1,6 @@
 """Register the built-in workloads, and parse their parameters.
 
-Each workload has a Python function that computes its result and shares no code with C. The C file of the same name
+Each workload has a Python function that computes its result and shares no code with C. A C file in cbench/c/workloads
 exports the workload's descriptor.
 """
 
@@ -38,7 +38,7 @@ def find(name: str) -> Workload:
 
 
 def as_command(word: str) -> str:
-    """How to measure a word that is not a workload as a command; "" if it is no program."""
+    """A hint, to append to an error, on how to measure a word as a command; "" if the word is no program."""
     program = next((each for each in (word, f"./{word}") if shutil.which(each)), None)
     return "" if program is None else f"; to measure a command: cbench run -- {shlex.quote(program)}"
 
@@ -57,7 +57,9 @@ def parse_settings(texts: Iterable[str]) -> dict[str, int]:
 
 
 def parameters(workload: Workload, settings: Params, quick: bool) -> dict[str, int]:
-    """The workload's parameters, with the user's settings. Raises UsageError for a setting out of range."""
+    """The workload's parameters: the user's settings, and defaults (`quick`: smaller ones) for all others. Raises
+    UsageError for an invalid setting.
+    """
     chosen = {p.name: p.quick if quick else p.default for p in workload.parameters}
     for parameter in workload.parameters:
         value = settings.get(parameter.name, chosen[parameter.name])

@@ -2,7 +2,7 @@
 Measurements".
 
 NIST Technical Note 1855 (2014), section 3.2: the aliquot sequence from 10^7, the check that a number is perfect, and
-the clock etalon of ten seconds. programs.py provides all five as commands.
+the clock etalon of ten seconds. programs.py provides all five workloads of the Note as commands.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from cbench.model import Parameter, Params, Workload
 PERFECT = (2, 3, 5, 7, 13, 17, 19, 31)
 """The exponents p below 33 for which 2^p - 1 is prime, so that 2^(p-1) (2^p - 1) is perfect."""
 LARGEST = 10**15
-"""The limit of the aliquot sequence, which a larger term ends."""
+"""The limit of the terms of the aliquot sequence; a larger term ends the sequence."""
 WITNESSES = (2, 3, 5, 7, 11, 13, 17, 19, 23)
 """The witnesses of the primality test, which is exact below 3.8 * 10^18 with these (Y. Jiang, Y. Deng, Mathematics of
 Computation 83, 2014).

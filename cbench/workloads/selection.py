@@ -14,12 +14,14 @@ MEMORY_SHARE = 0.8
 
 
 def find(texts: Iterable[str], cache: Path, tell: Callable[[str], None]) -> list[Workload]:
-    """The built-in or user's workloads with these names. Raises UsageError for any other name."""
+    """The built-in workloads and the user's functions with these names, without duplicates. Raises UsageError for an
+    unknown name or unusable user code.
+    """
     given = list(texts)
     names = list(dict.fromkeys(given))
     for name in names:
         if given.count(name) > 1:
-            tell(f"{name} is given more than once, and measured once; to compare equal code, measure it twice")
+            tell(f"{name} is given more than once, but measured once; to compare equal code, run the command twice")
     builtin = {text: registry.find(text) for text in names if not user_code.is_user_code(text)}
     return [builtin[text] if text in builtin else user_code.load(text, cache, tell) for text in names]
 
@@ -41,7 +43,7 @@ def select(
     names = list(texts)
     try:
         chosen = find(names, cache, tell)
-    except UsageError as error:  # a program that stands where a workload is expected
+    except UsageError as error:  # the name may be that of a program instead of a workload
         hints = [] if any(":" in name for name in names) else list(filter(None, map(registry.as_command, names)))
         raise UsageError(f"{error}{hints[0] if hints else ''}") from None
     registry.check_settings(chosen, settings)

@@ -1,4 +1,4 @@
-"""Load the user's functions: `FILE.c:FUNCTION` is compiled, `LIB.so:FUNCTION` is loaded unchanged."""
+"""Load the user's functions: compile `FILE.c:FUNCTION`, or load `LIB.so:FUNCTION` unchanged."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def split(text: str) -> tuple[Path, str]:
 def compiled(source: Path, cache: Path, tell: Callable[[str], None]) -> Path:
     """The path of the shared library of a C file, built once for each `cache` directory.
 
-    `tell` receives the compiler's command line; the compiler's messages go to stderr unchanged. Raises UsageError if it
-    fails.
+    `tell` receives the compiler's command line; the compiler's messages go to stderr unchanged. Raises UsageError if
+    the compiler fails.
     """
     library = cache / f"{hashlib.sha256(os.fsencode(source)).hexdigest()}.so"
     if library.exists():
@@ -56,7 +56,7 @@ def compiled(source: Path, cache: Path, tell: Callable[[str], None]) -> Path:
     except OSError as error:
         raise UsageError(f"compiler {command[0]}: {error.strerror}; install one or set CC") from None
     if code:
-        raise UsageError(f"{source.name}: does not compile, see above (exit code {code})")
+        raise UsageError(f"{source.name}: does not compile (exit code {code}); see the compiler's messages above")
     return library
 
 

@@ -1,1 +1,1 @@
-"""Kernel command-line settings that survive a reboot."""
+"""Set kernel command-line parameters, either for all later boots or for one boot."""

@@ -1,4 +1,4 @@
-"""Apply a boot plan, and remove it. Changes are recorded first, then made file by file, each atomically."""
+"""Apply a boot plan, and remove it. The changes are recorded first; then each file is replaced atomically."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ _GENERATED = "generated"
 
 @dataclass(frozen=True, slots=True)
 class BootReceipt:
-    """The result of an apply or a remove. `not_run`: commands that were not run because the tree is a recording."""
+    """The result of an apply or a remove. `not_run`: commands that were not run because the tree is a recording.
+
+    `plan`: None after a remove; `record`: None if the host had no record.
+    """
 
     files: tuple[str, ...] = ()
     ran: tuple[Command, ...] = ()
@@ -35,8 +38,9 @@ class BootReceipt:
 def apply(host: Host, request: BootRequest, loader: str | None = None) -> BootReceipt:
     """Set the next boot's command line. Idempotent.
 
-    Raises UsageError for a wrong request; Refused if the boot configuration cannot be changed, or if a write or command
-    fails, after every file was restored to its state before the first apply; Incomplete if restoring fails too.
+    Raises UsageError for a wrong request. Raises Refused if the boot configuration cannot be changed, or if a write or
+    command fails and every file was restored to its state before the first apply. Raises Incomplete if the boot
+    configuration may still contain parameters of this or an earlier apply.
     """
     make(host, request, loader)  # a wrong request is reported before the lock is taken
     with locked(host):
@@ -95,9 +99,10 @@ def _write(disk: Disk, edit: Edit) -> None:
 
 
 def _first_states(disk: Disk, plan: BootPlan) -> dict[str, FileEntry]:
-    """The recorded generated files that no other program has written since, by path; they keep their recorded origin.
+    """By path, the recorded generated files that no other program has changed since the earlier apply.
 
-    `after` is None if an apply was killed before it recorded the new content; such a file counts as not written since.
+    The new record keeps their `before`. `after` is None if an apply was killed before it recorded the new content; such
+    a file counts as unchanged.
     """
     known = plan.record.generated if plan.record else []
     return {entry.path: entry for entry in known if entry.after in (None, disk.data(entry.path))}
@@ -133,7 +138,7 @@ def _begin(disk: Disk, plan: BootPlan, first: dict[str, FileEntry]) -> BootRecor
 
 
 def _back(host: Host, disk: Disk, record: BootRecord, forget: bool) -> None:
-    """Restore files and generated files to their state before this apply, after a failed command. `forget`: remove the
+    """Restore all recorded files to their state in the record, after a failed write or command. `forget`: remove the
     record too.
     """
     for entry in (*record.files, *record.generated):
@@ -147,7 +152,7 @@ def _back(host: Host, disk: Disk, record: BootRecord, forget: bool) -> None:
 
 
 def remove(host: Host) -> BootReceipt:
-    """Restore the boot configuration. Raises Incomplete if that was not possible, UsageError for a damaged record."""
+    """Restore the boot configuration. Raises UsageError for a damaged record, Incomplete if the restore failed."""
     disk = Disk(host)
     if load_record(host) is None and not disk.torn(BOOT_FILE):
         return _unrecorded(host, disk)
@@ -164,35 +169,47 @@ def remove(host: Host) -> BootReceipt:
 
 
 def _unrecorded(host: Host, disk: Disk) -> BootReceipt:
-    """Remove quiet's marked blocks from a host whose record was deleted."""
+    """On a host whose record was deleted, remove quiet's marked blocks and regenerate the boot loader's configuration.
+
+    Raises Incomplete if the command fails.
+    """
     files = BootFiles(host)
     for loader in LOADERS:
         ours = [path for path in loader.marked if BEGIN in (files.text(path) or "")]
         if not ours or loader.regenerate is None:
             continue
         with locked(host):
-            for path in ours:
-                rest = without_block(files.text(path) or "")
-                if rest.strip():
-                    disk.save(path, encode(rest), disk.load(path))
-                else:
-                    disk.remove(path)
             command = loader.regenerate(files)
+            then = f"run `{shlex.join(command)}`"
+            try:
+                for path in ours:
+                    rest = without_block(files.text(path) or "")
+                    if rest.strip():
+                        disk.save(path, encode(rest), disk.load(path))
+                    else:
+                        disk.remove(path)
+            except OSError as error:
+                where = f"{error.filename}: " if error.filename else ""
+                raise Incomplete(
+                    f"{where}{_reason(error)}; correct this, then run `quiet boot remove` again, then {then}"
+                ) from None
             try:
                 ran, not_run = _run(host, (command,))
             except OSError as error:
                 raise Incomplete(
-                    f"{_reason(error)}; quiet's parameters were removed from {', '.join(ours)}; correct this, then run "
-                    f"`{shlex.join(command)}`"
+                    f"{_reason(error)}; quiet's parameters were removed from {', '.join(ours)}; "
+                    f"correct this, then {then}"
                 ) from None
             return BootReceipt(tuple(ours), ran, not_run)
     return BootReceipt()
 
 
 def _take_out(host: Host, disk: Disk, known: BootRecord, last: bool) -> BootReceipt:
-    """Restore the files, then run the loader's commands.
+    """Restore the files, then run the loader's undo commands and delete the record.
 
-    With `last` False, an apply follows and runs these commands.
+    With `last` False, an apply follows, which runs its own commands; this function then runs undo commands only for a
+    loader that changes no files. Raises OSError if a write fails, Incomplete if a command fails and parameters may
+    remain.
     """
     if last and known.state == APPLIED:
         known.state = REMOVING
@@ -221,7 +238,10 @@ def _take_out(host: Host, disk: Disk, known: BootRecord, last: bool) -> BootRece
 
 
 def _files_back(disk: Disk, known: BootRecord) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...]]:
-    """Restore the files. Returns their paths, and the conflicts: files that another program changed after the apply."""
+    """Restore the recorded files. Returns the paths of those that differed from their original state.
+
+    Also returns the conflicts, (path, resolution): files that another program changed after the apply.
+    """
     changed, conflicts = [], []
     for entry in known.files:
         if entry.how == THERE:
@@ -239,7 +259,7 @@ def _files_back(disk: Disk, known: BootRecord) -> tuple[tuple[str, ...], tuple[t
 
 
 def _later_entries(disk: Disk, known: BootRecord) -> tuple[tuple[str, str], ...]:
-    """Remove quiet's parameters from entries that were generated, with these parameters, for later installed kernels.
+    """Remove quiet's parameters from entries that were generated, with these parameters, for kernels installed later.
 
     Returns each changed path with a sentence for the user.
     """
@@ -265,8 +285,8 @@ def _loader(known: BootRecord) -> Loader:
 def _generated_back(
     disk: Disk, known: BootRecord, untouched: set[str], failure: OSError | None
 ) -> tuple[tuple[str, str], ...]:
-    """Restore regenerated files, including their times, if only quiet had changed them. Returns the other files as
-    conflicts.
+    """Restore regenerated files, including their times, if only quiet has changed them. Returns the other files as
+    conflicts: (path, resolution).
 
     Raises Incomplete if a command failed and a file still has quiet's parameters.
     """

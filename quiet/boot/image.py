@@ -1,8 +1,8 @@
 """Find the running kernel's image and initrd, which distributions name differently.
 
-If the file name does not contain the release, the header of the image may: kernel document arch/x86/boot
-(kernel_version). An image or initrd of another kernel is never used: with the wrong drivers in the initrd there is no
-root file system.
+If the file name does not contain the release, the target of a symbolic link or the header of an x86 image may contain
+it (kernel document arch/x86/boot, kernel_version). An image that is known to have another release is never used: with
+the wrong drivers in its initrd, a kernel cannot mount the root file system.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _BY_INITRD = ("UUID=", "LABEL=", "/dev/mapper/", "ZFS=")
 
 
 def kernel(facts: Facts) -> str:
-    """The path of the running kernel's image. Raises Refused if no image is found."""
+    """The path of the running kernel's image. Raises Refused if its release is unknown or no image is found."""
     reader = facts.reader
     release = _running(reader)
     if not release:
@@ -70,7 +70,7 @@ def kernel(facts: Facts) -> str:
 def initrd(facts: Facts, image: str) -> str:
     """The path of the initrd that belongs to an image; "" if there is none and the root file system needs none.
 
-    Raises Refused if the kernel alone cannot find the root, or if several initrds may belong to the image.
+    Raises Refused if no initrd is found although root= requires one, or if another initrd may belong to the image.
     """
     reader = facts.reader
     release = _running(reader)
@@ -92,7 +92,10 @@ def initrd(facts: Facts, image: str) -> str:
 
 
 def _check_none(facts: Facts, image: str, plain: bool) -> None:
-    """Raise Refused if an image without an initrd may not find its root; `plain`: an initrd would be beside it."""
+    """Raise Refused if the image may need an initrd that was not found.
+
+    `plain`: the image is in /boot under a known name, so its initrd would be beside it.
+    """
     line = parse(facts.command_line)
     root = next((value(word) or "" for word in line.of("root")), "")
     if root.startswith(_BY_INITRD):
@@ -140,7 +143,7 @@ def _given(facts: Facts) -> list[str]:
 
 
 def _beside_initrd(facts: Facts) -> list[str]:
-    """The images that belong to initrd= by Arch's names: "/boot/vmlinuz-linux-lts" for
+    """The images that have, by Arch's naming scheme, the initrd of initrd=: "/boot/vmlinuz-linux-lts" for
     "/boot/initramfs-linux-lts.img".
     """
     images = []

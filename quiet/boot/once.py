@@ -1,6 +1,6 @@
 """Boot once with the wanted command line, by kexec: no file changes, and the next boot is unaffected.
 
-Hosts without kexec-tools use the system calls: kexec_file_load(2), then reboot(2) into the loaded kernel.
+Without kexec-tools, quiet calls kexec_file_load(2), then reboot(2) into the loaded kernel.
 
 Sources: kernel documents admin-guide/sysctl/kernel (kexec_load_disabled), ABI/testing/sysfs-kernel-kexec-kdump;
 man pages kexec(8), kexec_file_load(2), kernel_lockdown(7), systemctl(1).
@@ -46,7 +46,7 @@ _WHY = {
     "known key",
     errno.ENOEXEC: "the kernel does not support the format of this image; install kexec-tools, which may support it",
     errno.ENOSYS: "this kernel was built without CONFIG_KEXEC_FILE; install kexec-tools, which may work without it",
-    errno.EBUSY: "another kexec is being loaded right now",
+    errno.EBUSY: "another process is loading a kernel right now; try again later",
 }
 
 
@@ -64,12 +64,16 @@ class Once:
 
     @property
     def settled(self) -> bool:
-        """Whether the running kernel already has every parameter."""
+        """Whether the running kernel already has every parameter that this host supports."""
         return self.merged.unchanged
 
 
 def make(reader: Reader, request: BootRequest, kernel: str | None, initrd: str | None) -> Once:
-    """Plan the boot. Raises Refused if kexec is forbidden or a file is missing, UsageError for a wrong request."""
+    """Plan the boot.
+
+    Raises UsageError for a wrong request or a missing --kernel or --initrd file; Refused if kexec is forbidden, if no
+    image or initrd is found, or if the command line is too long.
+    """
     facts = Facts(reader)
     merged = merge(_running(reader, facts), request.words(facts), facts)
     if len(str(merged.line).encode()) > LONGEST:
@@ -137,7 +141,8 @@ def load(host: Host, once: Once) -> None:
 def start(host: Host, once: Once, say: Callable[[str], None]) -> None:
     """Start the loaded kernel.
 
-    With systemd and the kexec tool, after a clean shutdown; otherwise after a sync and a read-only remount.
+    With systemd and the kexec tool, services are shut down first. Otherwise, the disks are only synced and remounted
+    read-only. Raises Refused if a step fails.
     """
     try:
         if once.start[:1] == ("systemctl",):

@@ -18,7 +18,7 @@ from quiet.machine.facts import Facts
 
 @dataclass(frozen=True, slots=True)
 class BootRequest:
-    """A profile's kernel parameters, with the placeholders {isolated} and {housekeeping}."""
+    """A profile's kernel parameters, with placeholders (cmdline.fill_in)."""
 
     profile: str
     parameters: tuple[str, ...]
@@ -36,7 +36,7 @@ class BootRequest:
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """The current and the wanted state of a file (None: absent)."""
+    """The current and the wanted content of a file (None: the file does not exist)."""
 
     path: str
     current: bytes | None
@@ -54,7 +54,11 @@ class FileChange:
 
 @dataclass(frozen=True, slots=True)
 class BootPlan:
-    """The boot loader, its line without quiet's parameters, the merged line, and the steps that produce it."""
+    """The boot loader, its line without quiet's parameters, the merged line, and the steps that produce it.
+
+    `found`: the evidence for the loader; `others`: the names of other detected loaders; `running`: the running kernel's
+    command line; `record`: of the earlier apply, None if there was none.
+    """
 
     profile: str
     cpus: CpuPartition
@@ -62,7 +66,7 @@ class BootPlan:
     found: str
     others: tuple[str, ...]
     running: str
-    in_force: bool  # the running kernel already has the whole line
+    in_force: bool  # the running kernel already has every supported parameter
     wanted: tuple[str, ...]
     before: CommandLine
     merged: Merged
@@ -83,7 +87,8 @@ class BootPlan:
 def make(reader: Reader, request: BootRequest, loader: str | None = None) -> BootPlan:
     """Read the boot configuration and compare it with the request; `loader`: the value of --loader.
 
-    Raises UsageError for a wrong request, Refused if no boot loader is detected or it must be changed by hand.
+    Raises UsageError for a wrong request; Refused if no boot loader is detected, if its configuration must be changed
+    by hand, or if the line would be too long.
     """
     facts = Facts(reader)
     if not request.parameters:
@@ -129,7 +134,7 @@ def _lines(content: bytes | None) -> list[str]:
 
 
 def load_record(reader: Reader) -> BootRecord | None:
-    """The record of an earlier apply; None if there is none."""
+    """The record of an earlier apply; None if there is none. Raises UsageError or Refused if it cannot be used."""
     return records.load(BootFiles(reader))
 
 

@@ -1,6 +1,6 @@
-"""Keep the journal of boot changes, written before any change: whole files with modes, owners and times.
+"""Keep the record of boot changes, written before any change: whole files with modes, owners and times.
 
-The journal is one JSON file that survives reboots. It is replaced atomically and fsync'd at each step, so that `remove`
+The record is one JSON file that survives reboots. It is replaced atomically and fsync'd at each step, so that `remove`
 can restore the original state even if an apply is killed.
 """
 
@@ -28,7 +28,11 @@ _COMMANDS, _FILES = ("commands", "undo"), ("files", "generated")
 
 @dataclass(slots=True)
 class FileEntry:
-    """One file: its original state, our content (None: removed, or generated and not yet known), and our part of it."""
+    """One file. `how`: quiet's part of it, as in Edit, or "generated" or THERE. `before`: its original state.
+
+    `after`: its content after the apply; None if quiet did not change it, or if a command generated it and the new
+    content was not recorded.
+    """
 
     path: str
     how: str
@@ -58,7 +62,9 @@ class BootRecord:
     undo: tuple[Command, ...] = ()
 
     def cleaned(self, path: str, data: bytes | None) -> bytes | None:
-        """A file's content without our changes: the original one, or the current one without our part."""
+        """A file's content without our changes: the original one, or the current one without our part; None if no file
+        would remain.
+        """
         entry = next((item for item in (*self.files, *self.generated) if item.path == path), None)
         if entry is None or entry.how == THERE:
             return data
@@ -77,9 +83,9 @@ class BootRecord:
         return None if entry.how == OWN and not text.strip() else text.encode("utf-8", "surrogateescape")
 
     def without(self, data: bytes) -> bytes:
-        """The content of a file that was generated from one of our files.
+        """The content of a file that was generated from a file that quiet changed, without quiet's parameters.
 
-        Quiet's parameters are removed from each line that contains all of them.
+        The parameters that quiet added to a line of that file are removed only where all of them are in one line.
         """
         # kernel-install generates entries from its own file, so the parameters of that file are tried first
         known = sorted(self.files, key=lambda entry: entry.path.endswith(".conf"))
@@ -150,7 +156,10 @@ def _line_without(line: str, pairs: list[_Pair]) -> str:
 
 
 def load(disk: Disk) -> BootRecord | None:
-    """Read the record; None if quiet has not changed the boot configuration. Raises UsageError for a damaged file."""
+    """Read the record; None if quiet has not changed the boot configuration.
+
+    Raises UsageError if the record is damaged or of another version, Refused if it cannot be read.
+    """
     import json
 
     saved = disk.load(BOOT_FILE)
@@ -160,7 +169,8 @@ def load(disk: Disk) -> BootRecord | None:
         data = json.loads(saved.data)
         if data["format"] != _FORMAT:
             raise UsageError(
-                f"{BOOT_FILE}: written by another version of quiet ({data['version']}); remove it with that version"
+                f"{BOOT_FILE}: written by another version of quiet ({data['version']}); run `quiet boot remove` with "
+                "that version"
             )
         fields: dict[str, Any] = {name: data[name] for name in _PLAIN}
         fields |= {name: tuple(data[name]) for name in _WORDS}
@@ -169,7 +179,7 @@ def load(disk: Disk) -> BootRecord | None:
         return BootRecord(**fields)
     except (ValueError, KeyError, TypeError):
         raise UsageError(
-            f"{BOOT_FILE}: damaged; `quiet boot remove` restores from it, so repair it or move it away"
+            f"{BOOT_FILE}: damaged; `quiet boot remove` needs this file, so repair it or move it away"
         ) from None
 
 

@@ -190,7 +190,7 @@ def why_command(
 ) -> None:
     """Run a command and report its interruptions, with causes. Changes nothing; needs no root.
 
-    Also predicts how much of the lost time `quiet run` would save. Root adds each cause's name and length. By
+    Also predicts how many interruptions `quiet run` would remove. Root adds each cause's name and length. By
     default, the report is on stderr.
     """
     raise typer.Exit(why.why(command, profile, report, no_trace, as_json))

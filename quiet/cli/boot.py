@@ -47,7 +47,7 @@ def apply(profile: str, cpus: str | None, root: str, loader: str | None, as_json
 
 
 def remove(root: str, as_json: bool) -> int:
-    """Restore the boot configuration. Raises Incomplete (exit code 4) if that was not possible."""
+    """Restore the boot configuration. Raises Incomplete (exit code 4) if the restore fails."""
     from quiet.boot import apply as applying
     from quiet.cli import json_output, text, text_boot
     from quiet.host.host import Host

@@ -38,7 +38,7 @@ Json = dict[str, JsonValue]
 
 
 def to_json(value: object) -> JsonValue:
-    """Convert a result to JSON: its fields become keys, sets of CPUs become lists in the kernel's notation.
+    """Convert a result to JSON: its fields become keys, and sets of CPUs become lists in the kernel's notation.
 
     Raises TypeError for a value without a JSON form.
     """
@@ -179,7 +179,10 @@ def boot_parameter(item: BootParameter) -> Json:
 
 
 def service(done: ServiceReceipt) -> Json:
-    """`--json` of install-service and remove-service. "ran": whether the commands were run, not only shown."""
+    """The JSON of `quiet install-service --json` and `quiet remove-service --json`.
+
+    "ran": whether the commands were run, not only shown.
+    """
     return {**fields(done, "unit", "profile", "files", "commands", "ran"), "restored": not done.left}
 
 
@@ -218,7 +221,7 @@ def boot_plan(result: BootPlan) -> Json:
 
 
 def boot_receipt(done: BootReceipt) -> Json:
-    """`quiet boot apply --json` and `quiet boot remove --json`."""
+    """The JSON of `quiet boot apply --json` and `quiet boot remove --json`."""
     return {
         "profile": done.record.profile if done.record else None,
         "loader": done.record.loader if done.record else None,

@@ -87,8 +87,9 @@ def noise(cpus: str | None, texts: NoiseTexts, as_json: bool) -> int:
 
 
 def _applied(cpus: CpuSet) -> frozenset[str]:
-    """The knobs of the profile that is applied to these CPUs, as far as they are in place and so are no remedies; none
-    if that is not known.
+    """The knobs of the applied profile whose values are in place, so that the report does not suggest them as remedies.
+
+    Empty if the profile does not isolate all of these CPUs, or if it cannot be checked.
     """
     from quiet.host.reader import Reader
     from quiet.settings.journal import isolated_cpus
@@ -105,7 +106,7 @@ def _applied(cpus: CpuSet) -> frozenset[str]:
 
 
 def _in_place(plan: Plan, state: AppliedState | None, chosen: Profile) -> frozenset[str]:
-    """The knobs of an applied profile whose values are in place."""
+    """The knobs of the applied profile whose values are in place; empty if `state` is None: no profile is applied."""
     drifted = {change.knob for change in plan.changes}
     return frozenset(name for name, choice in chosen.knobs.items() if state and choice != "leave") - drifted
 
@@ -131,7 +132,10 @@ def wake(cpus: str | None, texts: NoiseTexts, as_json: bool) -> int:
 
 
 def _cpus(text: str | None) -> CpuSet:
-    """The CPUs of a list. Without one: the isolated CPUs, or if there is none, the last CPU of this process."""
+    """Parse a CPU list. None: the isolated CPUs or, if there are none, the last CPU that this process may use.
+
+    Raises UsageError.
+    """
     from quiet import cpulist
     from quiet.settings.journal import isolated_cpus
 
@@ -147,7 +151,7 @@ def _cpus(text: str | None) -> CpuSet:
 
 
 def _save(measured: NoiseResult, options: NoiseOptions) -> None:
-    """Save the timeline before printing to a pipe that may be closed."""
+    """Save the timeline, if requested. Called before anything is printed, because stdout may be a closed pipe."""
     if options.timeline and measured.timeline:
         save(options.timeline, measured.timeline, "--timeline")
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def run(options: RunRequest, own: FrontOptions, command: Sequence[str]) -> int:
-    """Apply, run a command on the isolated CPUs, restore.
+    """Apply a profile, run a command on the isolated CPUs, and restore the settings.
 
     Returns the command's exit code, 4 if the restore is incomplete, or 1 if the command succeeded but exceeded a limit.
     Raises QuietError.
@@ -56,7 +56,10 @@ def _judge(own: FrontOptions) -> Callable[[RunEnded, Sequence[str], int], int]:
 
 
 def _contained(command: Sequence[str], own: FrontOptions) -> Sequence[str]:
-    """The command with the option that pins its container to the isolated CPUs; if it is not added, print a warning."""
+    """With --container, add the option that pins the container of a command to the isolated CPUs.
+
+    Returns any other command unchanged, after a warning if it starts a container.
+    """
     if not commands.is_engine(command):
         return command
     from quiet.host import identity
@@ -74,7 +77,10 @@ def _contained(command: Sequence[str], own: FrontOptions) -> Sequence[str]:
 
 
 def lock(command: Sequence[str], share: bool, wait_s: float | None) -> int:
-    """Run a command while no other run is on the isolated CPUs. Changes nothing, needs no root."""
+    """Run a command while no other run is on the isolated CPUs. Returns its exit code. Changes nothing; needs no root.
+
+    `wait_s`: the maximum time to wait in seconds; None: no limit. Raises Refused if the turn does not come in time.
+    """
     from quiet.host.host import Host
     from quiet.run import lock as locking
 
@@ -82,7 +88,7 @@ def lock(command: Sequence[str], share: bool, wait_s: float | None) -> int:
 
 
 def helper() -> int:
-    """Run the helper that `quiet run` starts with sudo."""
+    """Run the root helper, which `quiet run` starts with sudo, doas or pkexec. Returns its exit code."""
     from quiet.run import entry
 
     return entry.run_helper()
@@ -100,7 +106,7 @@ def seconds(text: str | None, option: str) -> float | None:
 
 
 def wait_limit(wait: str | None, no_wait: bool) -> float | None:
-    """The maximum time to queue in seconds; None: no limit. Raises UsageError."""
+    """The maximum time to wait in the queue in seconds; None: no limit. Raises UsageError."""
     if wait is not None and no_wait:
         raise UsageError("--wait and --no-wait contradict each other; give one of them")
     return 0.0 if no_wait else seconds(wait, "--wait")

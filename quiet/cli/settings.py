@@ -11,7 +11,7 @@ from quiet.errors import UsageError, did_you_mean
 def plan(
     profile: str = "bench", cpus: str | None = None, root: str = "/", as_json: bool = False, every: bool = False
 ) -> int:
-    """Show the changes that apply would make; `every`: list all changes and skips. Writes nothing, needs no root."""
+    """Show the changes that apply would make; `every`: list all changes and skips. Writes nothing; needs no root."""
     from quiet import cpulist
     from quiet.host.reader import Reader
     from quiet.settings import journal

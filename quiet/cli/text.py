@@ -169,7 +169,7 @@ def apply_command(source: str, requested: str | None = None) -> str:
 
 
 def verify(result: Plan, applied: bool, source: str) -> None:
-    """Print whether the settings are in effect. `source`: of the profile."""
+    """Print whether the settings are in effect. `source`: the profile's name or path (Profile.source)."""
     if not result.changes:
         state = "applied" if applied else "not applied by quiet, but the host already has the profile's settings"
         out(f"**settings in effect**: profile {result.profile} ({state}), {len(result.skips)} left alone")

@@ -144,7 +144,7 @@ def once(result: Once, loaded: bool, starting: bool) -> None:
 def explain(name: str, stops: Sequence[str], parameter: BootParameter | None) -> None:
     """Print a kernel parameter.
 
-    `stops`: the interruptions that it removes, which are all that is known if `parameter` is None.
+    `stops`: the interruptions that it removes. `parameter`: None if the table of parameters does not contain it.
     """
     if parameter is None:
         out(f"**{name}**: a kernel parameter; it takes effect after a reboot")

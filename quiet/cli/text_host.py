@@ -56,7 +56,11 @@ def status(
     out()
     out(f"applied: {_applied(host.applied) if host.applied else 'nothing'}")
     if boot:
-        words = f"{boot.profile} on CPUs {boot.cpus}, by {boot.loader}" if boot.profile else "readable only by root"
+        words = (
+            f"{boot.profile} on CPUs {boot.cpus}, by {boot.loader}"
+            if boot.profile
+            else "unknown: its record is damaged, or only root can read it"
+        )
         incomplete = "; incomplete: run `quiet boot apply` or `boot remove`"
         out(f"boot configuration: {words}{'' if boot.state in ('applied', None) else incomplete}")
     if installed:

@@ -58,7 +58,7 @@ def chosen(request: WatchRequest, history: bool, since: str | None, cpu: int | N
 
 
 def _refuse_others(request: WatchRequest, option: str, taken: Collection[str]) -> None:
-    """Raise UsageError if an option is given that has no effect with this one."""
+    """Raise UsageError if the request has an option that has no effect with `option`; `taken`: those that have one."""
     for name, default in WatchRequest()._asdict().items():
         if name not in taken and getattr(request, name) != default:
             other = "--json" if name == "as_json" else f"--{name}"
@@ -121,7 +121,8 @@ def _check(request: WatchRequest) -> None:
             raise UsageError(f"{option} {seconds:g}: must be between {_SHORTEST_S:g} and {_LONGEST_S:.0f} s")
     if request.duration is not None and not 0 < request.duration < float("inf"):
         raise UsageError(
-            f"--duration {request.duration:g}: write seconds, such as 60; without --duration, the watch never ends"
+            f"--duration {request.duration:g}: must be a number of seconds above 0, such as 60; without --duration, "
+            "the watch never ends"
         )
     if request.cpus is not None and not request.cpus.strip():
         raise UsageError("--cpus: no CPU given; write a list such as 2-3,8")
@@ -132,7 +133,7 @@ def _check(request: WatchRequest) -> None:
 
 
 def _keep_off(host: Host, requested: str) -> CpuSet:
-    """The CPUs of --cpus, after this process has moved off them. Raises UsageError."""
+    """The CPUs of --cpus, after this process has moved off them. Raises UsageError, or Refused if it cannot move."""
     from quiet import cpulist
     from quiet.machine.affinity import forgo_huge_pages
     from quiet.machine.cpu_selection import parse_requested
@@ -193,7 +194,7 @@ def _history(since: str | None, cpu: int | None, store: str | None, as_json: boo
 
     begin = history_summary.since(since) if since is not None else None
     if cpu is not None and cpu < 0:
-        raise UsageError(f"--cpu {cpu}: must be a CPU number")
+        raise UsageError(f"--cpu {cpu}: must be the number of a CPU, such as 3")
     found = history_summary.summarize(Reader(), store or HOME, begin, cpu)
     text.show(found, as_json, json_output.to_object, _show_history)
     return 0

@@ -23,7 +23,7 @@ class Files(Reader):
             os.close(fd)
 
     def answer(self, name: str, value: str) -> None:
-        """Change the recorded answer of the kernel in a recorded tree."""
+        """In a recorded tree, replace the recorded answer of the kernel (Reader.asked)."""
         self.write(f"{ANSWERS}/{name}", value)
 
     def mkdir(self, path: str) -> None:

@@ -65,7 +65,7 @@ class Holder(Files):
         self._leave_cgroups(process.pid)
 
     def release(self, name: str) -> None:
-        """End the processes that hold /dev/NAME for quiet, if any; return when they have ended."""
+        """End the processes that hold /dev/NAME for quiet, if any; wait at most 10 s for the end of each."""
         import select
         import signal
 
@@ -84,9 +84,9 @@ class Holder(Files):
             self.unlink(HELD + name)
 
     def _forgetful(self, name: str, value: int) -> int:
-        """The open file whose value is lost when it is closed.
+        """Open /dev/NAME, write the value, and return the descriptor; the value is lost when the file is closed.
 
-        "timestamps" is a socket that makes the kernel time-stamp packets.
+        For "timestamps", open a socket that makes the kernel time-stamp packets. Raises OSError.
         """
         if name == TIMESTAMPS:
             import socket

@@ -60,7 +60,7 @@ def become(user: Identity) -> None:
 
 
 def with_rights_of(as_user: str | None, do: Callable[[], None]) -> None:
-    """Call a function with the rights of the user that the command runs as: files that it creates are theirs."""
+    """Call `do` with the rights of the user that the command runs as, who then owns the files that `do` creates."""
     user = wanted(as_user)
     if user is None:
         do()

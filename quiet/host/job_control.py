@@ -1,4 +1,4 @@
-"""Stop, and die, together with another process."""
+"""Stop this process when its child stops, and end it when its parent dies."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ _CONTINUES_S = 0.01  # a shell's SIGCONT reaches the processes of a group one af
 
 
 def stop_with(pid: int) -> None:
-    """Stop this process while its child is stopped, so that a shell sees it; then continue the child."""
+    """If the child `pid` is stopped, stop this process too, so that the shell notices.
+
+    When this process is continued, continue the child.
+    """
     if os.waitid(os.P_PID, pid, os.WSTOPPED | os.WNOHANG | os.WNOWAIT) is None:
         return
     time.sleep(_CONTINUES_S)

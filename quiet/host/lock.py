@@ -33,7 +33,7 @@ def locked(reader: Reader, patience: float = 0) -> Iterator[None]:
         fd = _open(reader)
     except PermissionError:
         raise Refused(
-            "changing the host needs root; run it with sudo (plan, status and verify do not need it)"
+            "changing the host needs root: run this command with sudo (plan, status and verify need no root)"
         ) from None
     except OSError as error:
         raise Refused(

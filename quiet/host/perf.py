@@ -41,7 +41,7 @@ class PerfCounter:
             raise OSError(error, os.strerror(error))
 
     def read(self) -> float:
-        """The count so far, scaled to the whole time if the counter was multiplexed."""
+        """The count so far, scaled to the whole time if the counter was multiplexed; 0.0 if it has not run yet."""
         value, enabled, running = struct.unpack("=QQQ", os.read(self._fd, 24))
         return float(value * enabled / running) if running else 0.0
 

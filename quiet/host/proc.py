@@ -47,7 +47,7 @@ def stat_fields(text: str | None) -> list[str]:
 def start_time(reader: Reader, pid: int | str) -> str | None:
     """The start time of a task, in ticks since boot; None if it has ended.
 
-    It identifies the task if its PID is reused.
+    It distinguishes the task from a later task with the same PID.
     """
     fields = stat_fields(reader.text(f"/proc/{pid}/stat"))
     return fields[START_TIME] if len(fields) > START_TIME else None

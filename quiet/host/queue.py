@@ -1,9 +1,9 @@
 """Manage the queue for the isolated CPUs: one file per run in /run/quiet/queue, in the order of arrival.
 
 A ticket is valid while its owner keeps a kernel lock on it, so the ticket of a killed owner is ignored. The first run
-in the queue then locks the file `turn`, which decides: two runs never proceed at once, regardless of the files in the
-directory. Every user may take part (mode 1777): the owner of a ticket's file is its user, and its age is the time that
-the kernel recorded.
+in the queue must then lock the file `turn`, so two runs proceed at once only if both share the CPUs, regardless of the
+files in the directory. Every user may queue (mode 1777): the kernel records the owner of a ticket's file, which is the
+ticket's user unless root owns it, and the time of the ticket's arrival (ctime).
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ class Ticket(NamedTuple):
     """A run in the queue.
 
     `pid`: 0 if the owner of the ticket names a process of another user. `locker`: the process that locks the turn for
-    this run: its helper, if root confirms that. A lock without a ticket counts as a run with name "" and since 0.
+    this run, such as its helper; it equals `pid` unless root owns the ticket. A lock without a ticket counts as a run
+    whose `name` is "" and whose `since` is 0.
     """
 
     name: str
@@ -57,7 +58,7 @@ Wait = Callable[[str, float], bool]
 
 
 def queue(reader: Reader) -> list[Ticket]:
-    """The valid tickets in order; the tickets of running commands come first."""
+    """The valid tickets, in the order of arrival, after a ticket for each lock without one. Running runs come first."""
     found = [ticket for name in reader.names(QUEUE) if (ticket := _read(reader, name))]
     tickets = [ticket for _, ticket in sorted(found, key=lambda item: (item[0], item[1].name))]
     tickets = [*_without_ticket(reader, tickets), *tickets]
@@ -67,7 +68,7 @@ def queue(reader: Reader) -> list[Ticket]:
 
 
 def holder_above(reader: Reader, pid: int) -> Ticket | None:
-    """The ticket of the run to which a process belongs, itself or through an ancestor; this run may use the CPUs.
+    """The ticket of the running command to which a process or one of its ancestors belongs; None if there is none.
 
     The first ticket is not enough: a ticket that becomes valid again may precede the ticket of the current run.
     """
@@ -126,7 +127,7 @@ class Turn:
         self.name, self._fd = _enqueue(host, text, pid)
 
     def wait(self, wait: Wait, limit_s: float | None = None) -> bool:
-        """Wait for the turn. Returns False if it did not come within `limit_s` seconds.
+        """Wait for the turn. Returns False if it did not come within `limit_s` seconds, or if `wait` gave up.
 
         `wait(line, seconds)` is called with a line that describes the current run and the number of runs ahead, or with
         "" if neither has changed. It returns False to give up.
@@ -162,7 +163,7 @@ class Turn:
         tickets = queue(self._host)
         names = [ticket.name for ticket in tickets]
         if self.name not in names:
-            raise Refused("the ticket of this run was removed from the queue; nothing was changed")
+            raise Refused("the ticket of this run was removed from the queue; nothing was changed: start the run again")
         before = tickets[: names.index(self.name)]
         blocking = [ticket for ticket in before if not (ticket.share and self._share)]
         if self._share and not blocking:
@@ -279,7 +280,7 @@ def queued(host: Files, command: str, wait: Wait, share: bool = False, limit_s: 
 
 
 def refusal(reader: Reader) -> str:
-    """The message for a run that is refused because it does not wait, or no longer waits."""
+    """The message for a run that is refused because its turn did not come in time."""
     holder = next((ticket for ticket in queue(reader) if ticket.running), None)
     return f"the isolated CPUs are in use{f' by {described(holder)}' if holder else ''}"
 

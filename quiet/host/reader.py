@@ -1,7 +1,7 @@
 """Read the files of a host, below a given root.
 
-A `Reader` cannot write, so `plan`, which only gets a Reader, cannot change anything. An absent value is None, never ""
-or 0.
+A `Reader` cannot write, so `plan`, which only gets a Reader, cannot change anything. The text of an absent file is
+None, never "".
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Reader(Root):
     def data(self, path: str) -> bytes:
         """The bytes of a file.
 
-        Raises OSError; UsageError if a recorded file is larger than any of the kernel's files.
+        Raises OSError; UsageError if a file of a recorded tree is larger than 64 MiB, far more than any kernel file.
         """
         fd = self.open(path, os.O_RDONLY | os.O_NONBLOCK)
         try:
@@ -131,8 +131,8 @@ class Reader(Root):
             return None
 
     def pin(self, path: str) -> int:
-        """Open a file with O_PATH, so that the kernel keeps its name in memory. Returns the descriptor, -1 without a
-        file.
+        """Open a file with O_PATH, so that the kernel keeps its name in memory. Returns the descriptor, or -1 if the
+        file does not exist.
         """
         try:
             with self.place(path) as place:
@@ -179,7 +179,7 @@ class Reader(Root):
         return ask() if self.live else self.text(f"{ANSWERS}/{name}")
 
     def writable(self, path: str) -> bool:
-        """Whether the kernel permits writing to the file at all (the file's mode, not this process's rights)."""
+        """Whether the file's mode permits its owner to write; this process may still lack the permission."""
         try:
             return bool(self.stat(path).st_mode & 0o200)
         except OSError:

@@ -10,12 +10,12 @@ from quiet.kernel.config import Config
 from quiet.kernel.fragments import Option, OptionEvidence
 
 ASKED = "kernel-options"
-"""An answer that a recording contains if it has the evidence of the options; without it, no file proves absence."""
+"""A recording with this answer includes the files that prove options; in any other, a missing file proves nothing."""
 THERE, MISSING, UNKNOWN, ELSEWHERE = "there", "missing", "unknown", "other architecture"
 
 
 class OptionState(NamedTuple):
-    """One option: its state, its value (None: not in the configuration), and the evidence."""
+    """One option: its state, its value (None: not in the configuration), and the evidence (None: no evidence)."""
 
     fragment: str
     option: str

@@ -30,7 +30,10 @@ class Config(NamedTuple):
 
 
 def running(reader: Reader) -> Config:
-    """The running kernel's configuration, from the kernel itself or from the file that the distribution installs."""
+    """The running kernel's configuration, from the kernel itself or from the file that the distribution installs.
+
+    Without a readable configuration, `source` is "" and `values` is empty.
+    """
     version = reader.text("/proc/sys/kernel/osrelease") or ""
     for path in (
         "/proc/config.gz",

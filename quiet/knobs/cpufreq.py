@@ -2,8 +2,9 @@
 
 Source: admin-guide/pm/cpufreq.rst, intel_pstate.rst and amd-pstate.rst.
 
-The drivers dictate the order: the energy preference before the governor (EBUSY under "performance"), turbo before the
-limits (switching it moves them), the upper limit before the lower one.
+The drivers require this order: the energy preference before the governor, because the driver rejects a preference under
+the governor "performance" (EBUSY); turbo before the limits, because switching turbo changes the limits; and the upper
+limit before the lower limit.
 """
 
 from __future__ import annotations
@@ -137,7 +138,7 @@ def _requested(context: RuleContext, policy: int) -> int | Skip:
 
 
 def cpufreq_state(reader: Reader) -> tuple[str, ...]:
-    """The targets of all writable cpufreq settings that a change of the governor may reset."""
+    """The targets of every policy's settings, which a change of the governor may reset."""
     return tuple(_every_policy(Facts(reader)))
 
 
@@ -146,7 +147,7 @@ def _every_policy(facts: Facts) -> Iterator[str]:
 
 
 def policy_state(reader: Reader, number: int) -> Iterator[str]:
-    """Yield the targets of one policy's writable settings, including a governor's tunables."""
+    """Yield the targets of one policy's settings, including the writable tunables of its governor."""
     base = f"{_BASE}/policy{number}/"
     governor = reader.text(base + "scaling_governor") or ""
     names = ["scaling_governor", "energy_performance_preference", "boost", *_LIMITS, *_CPPC]
@@ -211,7 +212,7 @@ KNOBS = (
         gain="a steady clock frequency",
         noticed="every CPU runs with the driver's default frequency policy",
         title="mode of the frequency driver",
-        why="in active mode the processor chooses frequencies, in passive mode the kernel's governors do",
+        why="in active mode the processor chooses frequencies; in passive mode the kernel's governors do",
         doc="admin-guide/pm/intel_pstate.rst, admin-guide/pm/amd-pstate.rst",
         rule=_status,
         choices=("active", "passive", "guided", "leave"),

@@ -137,7 +137,7 @@ class Knob(NamedTuple):
 
 
 class FileFields(TypedDict):
-    """The fields of a knob that is one file: `Knob(name=..., **one_file(...))`."""
+    """The fields of a knob that sets one file: `Knob(name=..., **one_file(...))`."""
 
     rule: Rule
     kind: str
@@ -154,7 +154,7 @@ def derived(
 ) -> FileFields:
     """The fields of a knob with one file whose wanted value is computed from the current value.
 
-    `value` returns None if the current value is already quiet; `absent`: the reason of the skip if the file does not
+    `value` returns None if the current value is already quiet; `absent`: the reason for the skip if the file does not
     exist.
     """
 
@@ -169,7 +169,7 @@ def derived(
 
 
 def one_file(path: str, quiet: str, absent: str = NOT_HERE, kind: str = value_types.NUMBER) -> FileFields:
-    """The fields of a knob with one file: the choice "quiet" writes `quiet`, any other choice is written as it is."""
+    """The fields of a knob with one file: the choice "quiet" writes `quiet`; any other choice is written as is."""
     return derived(path, lambda context, now: quiet if context.choice == "quiet" else context.choice, absent, kind)
 
 
@@ -184,7 +184,7 @@ def at_least(path: str, quiet: int, absent: str = NOT_HERE, never: int | None = 
 def bounded(path: str, quiet: int, absent: str, enough: Callable[[int], bool]) -> FileFields:
     """The fields of a knob with one file whose number should be `quiet`, unless `enough` accepts the current number.
 
-    Any other choice of the profile is written as it is.
+    If the profile's choice is not "quiet", the choice itself is written.
     """
 
     def value(context: RuleContext, current: str) -> str | None:

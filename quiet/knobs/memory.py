@@ -25,7 +25,10 @@ _INTERVAL = at_least(_STAT, _RARELY)
 
 
 def _at_most_on_request(context: RuleContext, current: str) -> str | None:
-    """Limit huge pages to explicit requests ("madvise"); None for "never", which is already quiet."""
+    """The value that limits huge pages to explicit requests ("madvise"), or "never" if the profile's choice is "never".
+
+    None if the choice is "quiet" and the current value is "never", which is already quiet.
+    """
     if context.choice == "never":
         return "never"
     return None if value_types.plain(value_types.CHOICE, current) == "never" else "madvise"

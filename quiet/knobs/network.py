@@ -39,7 +39,7 @@ _KEPT_FREE = {22: "the kernel removes CPUs of isolcpus= and nohz_full= from this
 
 
 def devices(context: RuleContext) -> list[str]:
-    """The interfaces of physical network devices, which cause interrupts."""
+    """The interfaces that belong to a device, and thus cause interrupts."""
     return [name for name, device in context.facts.interfaces.items() if device]
 
 

@@ -1,4 +1,4 @@
-"""Register all knobs in the order in which they are applied. Add a new knob to its family, a new family to KNOBS."""
+"""Register all knobs in the order in which they are applied. Add a knob to its family, and a new family to KNOBS."""
 
 from __future__ import annotations
 

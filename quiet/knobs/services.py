@@ -244,7 +244,7 @@ def _alias(context: RuleContext, name: str, folders: list[str]) -> bool:
 
 
 def processes(context: RuleContext, table: Iterable[Service]) -> RuleResult:
-    """Freeze the processes of a table. Without systemd, ended processes could not be restarted with their arguments."""
+    """Freeze the processes of a table. They are not ended: quiet could not restart them with their arguments."""
     known = {name: service.why for service in table for name in service.held.split()}
     names = {task.tid: task.comm for task in context.facts.tasks if task.comm in known}
     leaders = set(context.facts.reader.numbered("/proc")) if names else set()

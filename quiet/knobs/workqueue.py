@@ -38,7 +38,7 @@ KNOBS = (
     Knob(
         name="workqueue.scope",
         title="affinity scope of unbound work",
-        why="'cpu' or 'smt' keeps work on the core that queued it, 'system' lets it run on any housekeeping CPU",
+        why="'cpu' or 'smt' keeps work on the core that queued it; 'system' lets it run on any housekeeping CPU",
         doc="core-api/workqueue.rst (affinity scopes)",
         kernels="since 6.6",
         **one_file(_SCOPE, "cache", kind=value_types.TEXT),

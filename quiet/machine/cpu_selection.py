@@ -27,7 +27,7 @@ class CpuPartition(NamedTuple):
 
     @property
     def away(self) -> CpuSet:
-        """The CPUs that are unavailable to all but the measured work: isolated or offline."""
+        """The CPUs that tasks and interrupts of other work must leave: isolated or offline."""
         return self.isolated | self.offline
 
 
@@ -36,8 +36,7 @@ def choose(facts: Facts, requested: str, smt: str, max_cores: int, source: str, 
 
     `requested`: "auto" or a CPU list; `smt`: the choice of the knob `smt`; `source`: the option or key that contains
     the request; `max_cores`: the most cores that "auto" selects, unless CPUs were isolated at boot; `rest`: the
-    housekeeping CPUs, "auto" for all others. Raises UsageError for a bad request and Refused
-    if no CPU can be isolated.
+    housekeeping CPUs, "auto" for all others. Raises UsageError for a bad request, Refused if no CPU can be isolated.
     """
     reserved = frozenset() if rest == "auto" else _checked(facts, rest, "cpus.housekeeping")
     leaving = _leaving(facts) if smt == "off" else frozenset()
@@ -139,8 +138,9 @@ def _without_siblings(
 ) -> tuple[CpuSet, CpuSet]:
     """The CPUs that stay isolated, and the CPUs to take offline.
 
-    With smt "siblings", one thread of each isolated core stays online, and the threads that are `reserved` for
-    housekeeping; with "off", one thread of every core.
+    With smt "siblings", one thread of each isolated core stays isolated, its threads that are `reserved` for
+    housekeeping stay online, and its other threads go offline. With "off", the CPUs `leaving` go offline. With any
+    other choice, no CPU does. Raises UsageError if no isolated CPU would stay online.
     """
     if smt == "off":
         if not isolated - leaving:

@@ -22,11 +22,13 @@ PF_KTHREAD = 0x00200000  # include/linux/sched.h
 PF_NO_SETAFFINITY = 0x04000000
 
 
-ENDED = ("Z (zombie)", "X (dead)")  # it never runs again, and stays listed until its parent reaps it
+ENDED = ("Z (zombie)", "X (dead)")  # such a thread never runs again, and stays listed until its parent reaps it
 
 
 class Task(NamedTuple):
-    """One thread. A `kernel` thread that is also `bound` cannot be moved."""
+    """One thread. `cpus`: its affinity, as a CPU list; `kernel`: a kernel thread; `bound`: the kernel does not let its
+    affinity change.
+    """
 
     tid: int
     comm: str
@@ -164,7 +166,7 @@ class Facts:
 
     @cached_property
     def memory_nodes(self) -> CpuSet:
-        """The NUMA nodes that have memory; node 0 if the kernel has no nodes."""
+        """The NUMA nodes that have memory. If the kernel does not list them: the nodes with online CPUs, or node 0."""
         return self._list("/sys/devices/system/node/has_memory") or frozenset(self.nodes)
 
     @cached_property

@@ -18,7 +18,10 @@ _EVERYBODY = ["0", "0", "4294967295"]  # the first user namespace maps every use
 
 
 class ReadOnlyMounts(NamedTuple):
-    """The mount points below /sys and /proc, deepest first; each is paired with True if it is read-only."""
+    """The mount points at and below /sys and /proc, deepest first, each with True if it is read-only, else False.
+
+    `where`: the container or namespace that has these mounts, for messages.
+    """
 
     mounts: tuple[tuple[str, bool], ...]
     where: str
@@ -30,7 +33,7 @@ class ReadOnlyMounts(NamedTuple):
 
 
 def whole(facts: Facts) -> str:
-    """Why nothing can be applied on this host, as one sentence; "" if settings can be applied."""
+    """The reason why quiet cannot change any setting on this host; "" if no such reason is known."""
     kind = virtualization.hypervisor(facts)
     if kind in ("WSL 1", "gVisor"):
         return f"{kind} is not a Linux kernel: it has no settings to change; measure on a Linux host, or with WSL 2"
@@ -46,7 +49,7 @@ def whole(facts: Facts) -> str:
 
 
 def read_only_mounts(facts: Facts) -> ReadOnlyMounts | None:
-    """The mounts for `why_not`; None if none of them is read-only."""
+    """The mounts at and below /sys and /proc, for `why_not`; None if none is read-only."""
     by_place: dict[str, bool] = {}
     for mount in mounts(facts.reader):
         if mount.path.startswith(("/sys", "/proc")):
@@ -61,6 +64,6 @@ def read_only_mounts(facts: Facts) -> ReadOnlyMounts | None:
 
 
 def why_not(ro: ReadOnlyMounts, reader: Reader, target: str) -> str:
-    """Why this target cannot be written on this host; "" if no reason is known."""
+    """The reason why this target cannot be written if its file is on a read-only mount; "" otherwise."""
     path = registry.written_file(reader, target)
     return f"mounted read-only in {ro.where}: only the host can change it" if path and ro.closed(path) else ""

@@ -1,17 +1,17 @@
-"""Attribute each gap to the handlers and tasks that ran in it, each by its own time; label unexplained time as such.
+"""Attribute the time of each gap to the handlers and tasks that ran in it; label unexplained time as such.
 
 The rules, for a gap and the outermost frames in it:
 
 1. A frame accounts for its own time. The rest of the gap is the time for entering and leaving the kernel and for
-tracing; it is divided among the frames. If the rest exceeds both FAR_NS and FAR times its median on this CPU, the
-excess over the median was spent outside this kernel.
+tracing; it is divided among the frames. If the rest per frame exceeds both FAR_NS and FAR times its median on this CPU,
+the excess over the median was spent outside this kernel.
 2. If the trace is complete and a gap of STALL_NS or more contains no frame, no traced code ran. In a virtual machine,
 the hypervisor ran; on bare metal, the cause is firmware only if the processor counted an SMI (name_smis). A shorter gap
 is a stall of the processor itself.
 3. If an interrupt or softirq in a virtual machine took far longer than others of the same name (Pauses), the hypervisor
-preempted the CPU during the handler. The usual time is attributed to the handler and the rest to the host; `by` of that
-cause names the handler.
-4. If the trace is incomplete, a gap without a frame stays unattributed.
+preempted the CPU during the handler. The usual time is attributed to the handler, and the rest to a cause of kind HOST
+whose `by` names the handler.
+4. If the trace is incomplete, a gap without a frame that ends after the trace's end stays unattributed.
 """
 
 from __future__ import annotations
@@ -34,19 +34,19 @@ HYPERVISOR, FIRMWARE, NOT_SMI, OUTSIDE = "hypervisor", "firmware", "no SMI", "ou
 IDLE, IRQS_OFF, OTHER_CPU, SCHEDULER, USER_RETURN = "idle", "interrupts off", "other CPU", "scheduler", "return"
 
 HANDLERS = frozenset({VECTOR, IRQ, SOFTIRQ, NMI, HRTIMER, TIMER, PULLED, CALL})
-OTHERS = 20  # the usual duration of a handler is known from more than this number of durations
+OTHERS = 20  # the usual duration of a handler is known if more than this number of durations were measured
 QUANTILE = 0.9  # over all durations of a name: robust against a few pauses and occasional long runs of the handler
 PAUSE_FAR = 100  # a handler with unusually much work rarely takes this many times its usual time
 FLOOR_NS = 100_000  # cold caches and SMT siblings can stretch a handler of a microsecond to this length
 # A softirq processes everything that has accumulated: NET_RX until netdev_budget_usecs (net/core/dev.c: 2 ms, or two
 # ticks, which are 20 ms at 100 Hz), RCU for 3 ms (rcu_resched_ns in kernel/rcu/tree.c).
 BATCH_NS = 20_000_000
-# In a healthy kernel, a handler almost never occupies a CPU for so long (25 ticks at 250 Hz, five times the longest
+# In a healthy kernel, a handler almost never occupies a CPU for this long (25 ticks at 250 Hz, five times the longest
 # batch), so a smaller factor is enough (handlers in an emulator take milliseconds). An interrupt that occurred too
 # rarely to be compared with others of its name is compared with all handlers on its CPU.
 LONG_NS, LONG_FAR = 100_000_000, 10
 
-Name = tuple[str, str]  # the kind and name of a cause, regardless of the sender
+Name = tuple[str, str]  # the kind and name of a cause, without its originator
 
 
 class Gap(NamedTuple):
@@ -58,7 +58,7 @@ class Gap(NamedTuple):
 
 
 class Cause(NamedTuple):
-    """A kind (from call_nesting.py or above), a name, and the originator ("" if unknown).
+    """A kind (from call_nesting.py or above), a name, and in `by` the originator ("" if unknown).
 
     For HOST, `by` is the kind and name of the code that ran at that time, separated by a space; "" if no code ran.
     """
@@ -70,7 +70,10 @@ class Cause(NamedTuple):
 
 @dataclass(slots=True)
 class Total:
-    """The total time of a cause, in ticks. `gaps`: the number of gaps to which the cause contributed."""
+    """The number of occurrences of a cause (`count`), and its time in ticks.
+
+    `longest`: its largest share of one gap; `gaps`: the number of gaps to which it contributed.
+    """
 
     count: int = 0
     total: int = 0
@@ -164,10 +167,11 @@ def account(
     whole_until: int,
     virtual: bool,
 ) -> Account:
-    """Attribute the gaps of one CPU to its frames, both in order. `window`: begin and end of the observation, in ticks.
+    """Attribute the gaps of one CPU to the causes in its frames; gaps and frames are sorted by time.
 
-    `namer` returns the cause of a share; `ticks` converts nanoseconds to ticks; the trace is complete until
-    `whole_until`.
+    `window`: begin and end of the observation, in ticks; `namer` returns the cause of a share; `ticks` converts
+    nanoseconds to ticks; `whole_until`: the time in ticks until which the trace is complete; `virtual`: whether this is
+    a virtual machine.
     """
     inside = _assign(gaps, frames)
     usual = _usual(gaps, inside)
@@ -224,8 +228,8 @@ def not_accounted(virtual: bool) -> Cause:
 def name_smis(done: Account, counted: int | None) -> None:
     """Rename the cause OUTSIDE, given the number of SMIs that the processor counted during the measurement.
 
-    The longest of these gaps, one per counted SMI, become FIRMWARE, and all others NOT_SMI. Without a count (None),
-    nothing is renamed.
+    The longest times with this cause, one per counted SMI, become FIRMWARE, and all others NOT_SMI. If `counted` is
+    None (no count), nothing is renamed.
     """
     untraced = Cause(HOST, OUTSIDE)
     if counted is None or untraced not in done.totals:
@@ -260,7 +264,7 @@ def _within(gap: Gap, frame: Frame) -> list[Share]:
 
 
 def _assign(gaps: Sequence[Gap], frames: Sequence[Frame]) -> list[list[Frame]]:
-    """The outermost frames of each gap; a frame that overlaps two gaps belongs to the gap with the larger overlap."""
+    """The outermost frames of each gap; a frame that overlaps several belongs to the gap with the largest overlap."""
     inside: list[list[Frame]] = [[] for _ in gaps]
     at = 0
     for frame in frames:
@@ -281,7 +285,7 @@ def _assign(gaps: Sequence[Gap], frames: Sequence[Frame]) -> list[list[Frame]]:
 
 
 def _usual(gaps: Sequence[Gap], inside: Sequence[Sequence[Frame]]) -> int:
-    """The median over the gaps of the time outside frames, per frame, in ticks."""
+    """The median, over the gaps with frames, of the time outside frames per frame, in ticks; 0 without such gaps."""
     from statistics import median  # slow to load, and every run loads this module
 
     beside = [
@@ -302,7 +306,7 @@ def _lengths(
 
 
 def _in_no_gap(window: tuple[int, int], frames: Sequence[Frame], inside: Sequence[Sequence[Frame]]) -> list[Share]:
-    """The shares of frames that caused no gap, because they were shorter than the threshold."""
+    """The shares of frames in the window that caused no gap, because they were shorter than the threshold."""
     seen = {id(frame) for group in inside for frame in group}
     unseen = (frame for frame in frames if id(frame) not in seen and window[0] <= frame.begin < window[1])
     return [share for frame in unseen for share in shares(frame)]

@@ -3,7 +3,8 @@
 - The scheduler's tick follows CLOCK_MONOTONIC, so the gaps that it causes all begin at the same phase of its period, to
   within two microseconds; other gaps do not. The period is the resolution of CLOCK_MONOTONIC_COARSE, which the tick
   drives.
-- The detector reads its own context switches and page faults after each longer gap and attributes new ones to that gap.
+- The detector reads its own context switches and page faults after each gap of at least CountedEvidence.looked_from;
+  new ones are attributed to that gap.
 - Any other kernel activity on a CPU is an interrupt, and the kernel counts interrupts. If the remaining gaps outnumber
   the counted interrupts, the hypervisor, the firmware or an exception caused the surplus.
 - An interrupt takes at least 1/CHEAPEST of the time of an interrupt that the detector itself caused; a shorter gap has
@@ -31,7 +32,7 @@ from quiet.noise.call_nesting import COUNTED, FAULT, THREAD, VECTOR
 from quiet.noise.clock import Clock
 
 BIN_NS = 4_000  # assumed spread of the tick's phase; observed: under 2 us
-MORE = 4  # the tick's phase has at least LEAST gaps more than this multiple of the number expected by chance
+MORE = 4  # the tick's phase has at least MORE * (number of gaps expected by chance) + LEAST gaps
 LEAST = 5
 CHEAPEST = 8  # an interrupt takes at least 1/CHEAPEST of the time of an interrupt that the detector caused
 SWITCHED, FAULTED, LOOKED = 1, 2, 4  # qn_gap.flags in detector.h
@@ -47,9 +48,10 @@ PERHAPS = Cause(UNKNOWN, "perhaps a tick outside its schedule")
 class CountedEvidence:
     """The evidence in addition to the gaps.
 
-    `timer`, `others`: interrupts that the kernel counted on the CPU. `period_ns`: the period of the scheduler tick;
-    `looked_from`: the minimum length of gaps whose flags are known, in ticks; `interruption`: how long one timer
-    interrupt keeps the loop away, in ticks (0: unknown); `faults`: page faults of the detector.
+    `timer`, `others`: the timer interrupts and the other interrupts that the kernel counted on the CPU; `faults`: page
+    faults of the detector; `period_ns`: the period of the scheduler tick; `looked_from`: the minimum length of gaps
+    whose flags are known, in ticks; `interruption`: how long a timer interrupt stops the loop, in ticks (0: unknown);
+    `virtual`: whether this is a virtual machine.
     """
 
     timer: int
@@ -62,7 +64,7 @@ class CountedEvidence:
 
 
 def in_phase(gaps: Sequence[Gap], clock: Clock, period_ns: float) -> list[int]:
-    """The indices of the gaps that begin at the most frequent phase of the period: in each period, the longest one.
+    """The indices of the gaps that begin at the most frequent phase of the period; of each period, only the longest.
 
     Empty if that phase does not have clearly more gaps than expected by chance (MORE, LEAST).
     """
@@ -101,15 +103,15 @@ def _missing(
 
 
 def _unlike(gap: Gap, interruption: float) -> float:
-    """The dissimilarity of a gap and an interrupt: the gap's length relative to a known interrupt, or the length alone.
+    """The dissimilarity of a gap and an interrupt: |log(length / interruption)|, or the length if `interruption` is 0.
 
-    If the duration of an interrupt is unknown, the shortest gaps are the most likely interrupts.
+    If the duration of an interrupt is unknown (0), the shortest gaps are the most likely interrupts.
     """
     return abs(math.log(gap.length / interruption)) if interruption else gap.length
 
 
 def account(gaps: Sequence[Gap], clock: Clock, known: CountedEvidence) -> Account:
-    """The gaps with a cause for each, as far as the evidence permits."""
+    """Attribute each gap to one cause, which has the kind UNKNOWN if the evidence does not show it."""
     outside = not_accounted(known.virtual)
     causes: dict[Gap, Cause] = {}
     for gap in gaps:

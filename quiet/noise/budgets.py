@@ -29,9 +29,9 @@ NONE = Budgets()
 
 
 def parse(texts: Mapping[str, object], where: str = "--{}") -> Budgets:
-    """Parse a mapping of keys to limits such as "0.1%", "100us" or 10. `where` formats a key for messages.
+    """Parse the limits, such as "0.1%", "100us" or 10, of the keys in KEYS. `where` formats a key for messages.
 
-    Raises UsageError.
+    A missing key means no limit. Raises UsageError for an invalid limit.
     """
     values: list[float | None] = []
     for key, read in _READ.items():
@@ -70,7 +70,10 @@ def parse_ns(text: str, option: str) -> float:
 
 
 def parse_seconds(text: str, option: str) -> float:
-    """Parse a duration in seconds from a plain number of seconds or a time with a unit. Raises UsageError."""
+    """Parse a duration in seconds from a plain number of seconds or a time with a unit.
+
+    Raises UsageError, which names the option.
+    """
     match = _TIME.fullmatch(text.strip())
     if not match:
         raise UsageError(
@@ -86,7 +89,7 @@ def parse_percent(text: str, option: str) -> float:
 
 
 def show(ns: float) -> str:
-    """Format nanoseconds with three digits and a unit: "87 ns", "1.25 us", "4.05 ms"."""
+    """Format a time in nanoseconds with a unit, and from 1 us with at least three digits: "87 ns", "1.25 us"."""
     for unit, size in (("s", 1e9), ("ms", 1e6), ("us", 1e3)):
         if ns >= size * 0.9995:
             value = ns / size

@@ -16,7 +16,7 @@ FAULTS = 1000
 
 
 def periods(count: int = PERIODS) -> list[int]:
-    """Differences between readings of the loop on the calling thread, in ticks."""
+    """Measure the differences between successive clock readings of the loop on the calling thread, in ticks."""
     return _lengths(lib.qn_periods, count)
 
 
@@ -70,5 +70,5 @@ def interruptions(count: int = INTERRUPTIONS) -> list[int]:
 
 
 def faults(count: int = FAULTS) -> list[int]:
-    """Measure the durations of page faults, in ticks; empty without memory."""
+    """Measure the durations of page faults, in ticks; empty if the kernel provides no memory."""
     return _lengths(lib.qn_faults, count)

@@ -59,7 +59,7 @@ class Frame:
     pid: int = 0
     key: int = 0
     inner: list[Frame] = field(default_factory=list)
-    again: bool = False  # the remainder of a frame that was counted before another task interrupted it
+    again: bool = False  # a remainder: the frame began before the trace or interval, or before another task ran
     pulled: int = OWN_TIMERS  # for a timer, or a softirq that runs timers: the CPU on which the timers were queued
 
     @property
@@ -136,7 +136,10 @@ class CallStack:
         self._add(frame)
 
     def _end(self, event: TraceEvent) -> None:
-        """Close the frame that ends, and its open inner frames. A frame that began before the trace begins with it."""
+        """Close the frame that ends, and its open inner frames.
+
+        The first frame to end may have begun before the trace; its recorded begin is then the begin of the trace.
+        """
         for depth in range(len(self.open) - 1, -1, -1):
             frame = self.open[depth]
             if frame.kind == event.kind and frame.key == event.key:
@@ -160,7 +163,7 @@ class CallStack:
 def build(events: Iterable[TraceEvent], begin: int, end: int, own: frozenset[int]) -> list[Frame]:
     """Build the outermost frames of one CPU, in order, from its events in order.
 
-    `own`: see CallStack. `begin` and `end` limit the trace.
+    `own`: see CallStack. `begin` and `end`: the limits of the trace, in ticks.
     """
     stack = CallStack(begin, own)
     for event in events:
@@ -170,7 +173,7 @@ def build(events: Iterable[TraceEvent], begin: int, end: int, own: frozenset[int
 
 @dataclass(slots=True)
 class Share:
-    """The time of one frame under the name of its cause. `count` is 0 if the frame is counted under another name."""
+    """The time of one frame under the name of its cause. `count`: 0 for a remainder (Frame.again), else 1."""
 
     kind: str
     name: str
@@ -184,7 +187,8 @@ class Share:
 def shares(frame: Frame) -> list[Share]:
     """The shares of a frame and its inner frames as a flat list, the frame's own share first.
 
-    A carrier has no share: its own time is added to the share of the first frame that it carries, which comes first.
+    A frame that carries others (CARRIED) has no share: its own time is added to the share of the first frame that it
+    carries, which comes first.
     """
     first: Share | None = None
     out: list[Share] = []
@@ -201,7 +205,7 @@ def shares(frame: Frame) -> list[Share]:
 
 
 def outer_and_inner(frames: Iterable[Frame]) -> Iterator[Frame]:
-    """Yield the frames and their inner frames, except remainders of frames that were counted before."""
+    """Yield the frames and their inner frames, except remainders (Frame.again)."""
     for frame in frames:
         if not frame.again:
             yield frame

@@ -50,8 +50,9 @@ class Chain:
 class CoreSpeed:
     """The results of the chains on a core.
 
-    `rates`: the ticks per cycle, sorted, of narrow chains that agree with the next chain; if empty, `why` gives the
-    reason. `shared`: the share of chains during which another thread used the core; None if the chains cannot show it.
+    `rates`: the ticks per cycle, sorted, of narrow chains that agree with the next chain; `why`: the reason if there
+    are none, or if they are imprecise. `shared`: the share of chains during which another thread used the core; None if
+    the chains cannot show it.
     """
 
     rates: tuple[float, ...]
@@ -95,7 +96,8 @@ def unshared_ratio(ratios: Sequence[float], machine: str) -> tuple[float | None,
 def speed(timed: Sequence[Chain], length: int, step: int, edge: float, machine: str) -> CoreSpeed:
     """Compute the speed of a core from the durations of successive chains of `length` additions.
 
-    `edge`: the cost of timing a chain, in ticks.
+    `step`: the step of the clock, and `edge`: the cost of timing a chain, both in ticks; `machine`: the value of
+    platform.machine().
     """
     pairs = [(one, other) for one, other in pairwise(timed) if chains_agree(one.narrow, other.narrow, step)]
     alone, why = unshared_ratio([one.wide / one.narrow for one, _ in pairs], machine)

@@ -1,4 +1,4 @@
-"""Convert times from nanoseconds and trace time stamps to the ticks of the detector's clock."""
+"""Convert nanoseconds and trace time stamps to ticks of the detector's clock, and ticks to nanoseconds."""
 
 from __future__ import annotations
 

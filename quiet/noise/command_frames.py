@@ -68,8 +68,9 @@ class CommandFrames:
     def __init__(
         self, seen: Observation, members: set[int], begins: Mapping[int, int], tickless: frozenset[int], outside: Cause
     ) -> None:
-        """`members`: the command's tasks, a growing set; `begins`: the start of each CPU's trace; `outside`: the
-        pauses' cause.
+        """`members`: the command's tasks, a growing set; `begins`: the start of each CPU's trace, in ticks.
+
+        `tickless`: the nohz_full CPUs, whose tick may stop; `outside`: the cause of pauses of the whole machine.
         """
         self._seen, self._members, self._outside = seen, members, outside
         self._own = {0}  # the command's tasks are added
@@ -78,7 +79,7 @@ class CommandFrames:
 
     @property
     def foreign(self) -> bool:
-        """Whether tasks were switched, but none of the command: then the trace numbers tasks differently."""
+        """Whether tasks were switched, but none of the command: then the trace has the PIDs of another namespace."""
         each = self._cpus.values()
         return any(on.switched for on in each) and not any(on.seen for on in each)
 
@@ -92,7 +93,7 @@ class CommandFrames:
     ) -> None:
         """Process the next batch: the events of each CPU in order, and a namer per CPU.
 
-        `period_ns`: the tick's period; `last`: no batch follows.
+        `rate` converts ticks to nanoseconds; `period_ns`: the tick's period; `last`: no batch follows.
         """
         for fork in sorted(event for each in arriving.values() for event in each if event.action == FORK):
             if fork.pid in self._members:

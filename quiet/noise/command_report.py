@@ -44,18 +44,24 @@ class Interrupted:
 
 @dataclass(frozen=True, slots=True)
 class Remaining:
-    """The prediction for `quiet run` with a profile: `count` interruptions remain, `gone` disappear."""
+    """The prediction for `quiet run` with a profile: `count` interruptions remain, `gone` disappear.
+
+    `total_ns`: the total time of the remaining ones, None if unknown.
+    """
 
     profile: str
     count: int
     gone: int
     total_ns: Nanoseconds | None
-    causes: tuple[str, ...]  # remaining causes, the costliest first
+    causes: tuple[str, ...]  # remaining causes, the most frequent first
 
 
 @dataclass(frozen=True, slots=True)
 class CommandReport:
-    """The whole report. `remaining`: None if not predicted; `settings`: number of restored settings (`quiet run`)."""
+    """The whole report.
+
+    `remaining`: None if not predicted; `settings`: the number of restored settings, None without a restore.
+    """
 
     command: tuple[str, ...]
     exit_code: int
@@ -164,7 +170,7 @@ def lines(report: CommandReport) -> Iterator[str]:
 
 
 def causes(rows: Sequence[InterruptionCause], seconds: float) -> Iterator[str]:
-    """Yield a table of causes, grouped by remedy; tasks with the same name are one row.
+    """Yield a table of at most FEW causes, grouped by remedy; tasks with the same name are one row.
 
     `seconds`: the time that the shares are percentages of.
     """
@@ -218,7 +224,7 @@ def _cells(row: InterruptionCause, seconds: float) -> tuple[str, str, str, str, 
 
 
 def cpus(report: CommandReport) -> str:
-    """The command's use of the CPUs, as one line for `quiet why`."""
+    """The command's times, CPUs, migrations, switches and page faults, as one line for `quiet why`."""
     several = "s" if len(report.cpus_used) > 1 else ""
     where = f"CPU{several} {cpulist.format(report.cpus_used)}" if report.cpus_used else "unknown CPUs"
     moved = "migrations unknown" if report.migrations is None else plural(report.migrations, "migration")

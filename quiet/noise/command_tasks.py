@@ -41,7 +41,7 @@ class TaskTimes(NamedTuple):
 def task_times(reader: Reader, tid: int, pid: int | None = None) -> TaskTimes | None:
     """The times of one thread, 0 on kernels without schedstat; None if it has ended.
 
-    `pid`: its process; None for the first thread of a process.
+    `pid`: its process; None for the main thread of a process.
     """
     base = f"/proc/{pid or tid}/task/{tid}"
     times = (reader.text(f"{base}/schedstat") or "").split()
@@ -55,7 +55,7 @@ def task_times(reader: Reader, tid: int, pid: int | None = None) -> TaskTimes | 
 
 
 def migrations(reader: Reader, tid: int) -> int | None:
-    """The number of times that a task changed its CPU (se.nr_migrations); None without CONFIG_SCHED_DEBUG."""
+    """The number of migrations of a task (se.nr_migrations); None without CONFIG_SCHED_DEBUG or if it has ended."""
     text = reader.text(f"/proc/{tid}/sched") or ""
     number = text.partition("se.nr_migrations")[2].partition("\n")[0].strip(" :")
     return int(number) if number.isdecimal() else None
@@ -106,7 +106,7 @@ class CommandTasks:
         self._pids: set[int] = {pid} if pid else set()  # processes that still ran at the last check
 
     def look(self) -> list[TaskTimes]:
-        """The current threads, including zombies."""
+        """The current threads, including zombies; they are also added to `tids`."""
         threads = []
         for pid in self._processes():
             for tid in self._reader.numbered(f"/proc/{pid}/task"):

@@ -1,4 +1,4 @@
-"""Measure the current frequency of a core without a PMU, by chains of additions on the CPU of the calling thread."""
+"""Measure the current frequency of a core without a PMU, by timing chains of additions that run on it."""
 
 from __future__ import annotations
 
@@ -19,12 +19,14 @@ from quiet.noise.clock import Clock
 
 CHUNK = 100
 EDGE, EDGES = 160, 4000
-"""The number of additions in the shortest chains, hardly longer than two clock reads, and the number of such chains."""
+"""The number of additions in the shortest chains, which take hardly longer than two clock reads; and the number of such
+chains.
+"""
 PROBE, PROBES = 3200, 300
 MOST_EDGE_NS = 600
 """The limit for two clock reads, which take 10 to 100 ns, but thousands of ns if a hypervisor emulates them."""
 LENGTH = 32_000
-"""The number of additions in a chain. It takes about 10 us, so that one step of a 10 ns clock is 0.1 %."""
+"""The number of additions in a chain. A chain takes about 10 us, so one step of a 10 ns clock is 0.1 % of its time."""
 FEWEST = 200
 CHAIN_BODY: int = lib.QN_CHAIN_BODY
 _TAIL = 0.05
@@ -36,7 +38,7 @@ NO_CHAINS = "chains of additions exist only for x86-64 and 64-bit Arm"
 class ChainFacts:
     """The properties of chains on this CPU.
 
-    `edge`: the cost of timing a chain, `step`: the clock's step, both in ticks; `ticks_per_cycle`: approximate;
+    `edge`: the cost of timing a chain, and `step`: the clock's step, both in ticks; `ticks_per_cycle`: approximate;
     `obstacle`: the reason why chains cannot measure cycles on this CPU, "" if they can.
     """
 
@@ -70,7 +72,10 @@ class CoreFrequency:
 
 
 def time_chains(length: int, count: int) -> list[Chain]:
-    """Time successive chains. Raises OSError on a processor without chains."""
+    """Time successive chains of `length` additions; `count` is rounded up to a multiple of CHUNK.
+
+    Raises OSError on architectures other than x86-64 and 64-bit Arm.
+    """
     timed: list[Chain] = []
     buffer = ffi.new("qn_chain[]", CHUNK)
     while len(timed) < count:
@@ -81,7 +86,7 @@ def time_chains(length: int, count: int) -> list[Chain]:
 
 
 def chain_facts() -> ChainFacts:
-    """Determine how to time chains on the current CPU. Raises OSError on a processor without chains."""
+    """Determine how to time chains on the current CPU. Raises OSError on an architecture without chains."""
     first = clock.moment()
     timed = time_chains(PROBE, PROBES)
     edge = _edge()
@@ -134,7 +139,8 @@ def core_frequency(cpu: int, seconds: float) -> CoreFrequency:
         answer = receiver.recv()
     except EOFError:
         raise QuietError(
-            f"CPU {cpu}: the process that measures its frequency ended (killed?) without a result; run this again"
+            f"CPU {cpu}: the process that measures its frequency ended (killed?) without a result; "
+            "run the command again"
         ) from None
     finally:
         receiver.close()

@@ -44,7 +44,7 @@ class Counters:
     lines: dict[str, str]
     interrupts: dict[int, dict[str, int]]
     softirqs: dict[int, dict[str, int]]
-    stolen: dict[int, int]  # USER_HZ, per CPU
+    stolen: dict[int, int]  # per CPU, in units of 1/USER_HZ s
 
 
 def interrupts(text: str) -> tuple[dict[str, str], dict[int, dict[str, int]]]:
@@ -70,12 +70,15 @@ def interrupts(text: str) -> tuple[dict[str, str], dict[int, dict[str, int]]]:
 
 
 def purpose(text: str) -> str:
-    """The purpose of a line, from the text after its counts: "PCI-MSIX-0000:00:02.0   1-edge      virtio1-req.0"."""
+    """The purpose of a line: the last part of the text after its counts.
+
+    For "PCI-MSIX-0000:00:02.0   1-edge      virtio1-req.0", this is "virtio1-req.0".
+    """
     return re.split(r"\s{2,}", text.strip())[-1]
 
 
 def stolen(text: str) -> dict[int, int]:
-    """The stolen time of each CPU in USER_HZ (the field "steal" of /proc/stat)."""
+    """The stolen time of each CPU (the field "steal" of /proc/stat), in units of 1/USER_HZ s."""
     rows = cpu_ticks(text).items()
     return {int(name[3:]): ticks[STEAL] for name, ticks in rows if name != "cpu" and len(ticks) > STEAL}
 
@@ -83,7 +86,8 @@ def stolen(text: str) -> dict[int, int]:
 def read(reader: Reader, cpus: CpuSet, now: Callable[[], int]) -> Counters:
     """Read all counts of these CPUs.
 
-    The interrupts are read between the others, so that the recorded start and end are close.
+    The recorded start and end enclose only the read of /proc/interrupts, so they are close together. `now` returns the
+    time in ticks.
     """
     soft = interrupts(reader.text("/proc/softirqs") or "")[1]
     away = stolen(reader.text("/proc/stat") or "")

@@ -13,7 +13,7 @@ from quiet.noise.names import FUNCTION, FUNCTION_CALLS, RESCHEDULE, RESCHEDULES,
 from quiet.noise.tracefs import Instance
 
 SINGLE = "generic_smp_call_function_single_interrupt"  # stands for any queued function
-FOREIGN = "the trace numbers tasks differently from this process, which has its own PID namespace; run it in the host's"
+FOREIGN = "this process has its own PID namespace, so the trace shows other PIDs; run it in the host's PID namespace"
 SENDING = (
     EventType("csd", "csd_queue_cpu", ("cpu", "func"), lambda *_: None),
     EventType("ipi", "ipi_send_cpu", ("cpu", "callback"), lambda *_: None),
@@ -24,7 +24,7 @@ SENDING = (
 
 
 class Symbols:
-    """The names of the kernel's functions and strings. The long list of names is read only once."""
+    """The names of the kernel's functions and strings by address. /proc/kallsyms is read only once."""
 
     def __init__(self, host: Reader, mount: str) -> None:
         self._host, self._mount = host, mount
@@ -56,7 +56,10 @@ class Symbols:
 
 
 def comms(host: Reader, mount: str) -> Callable[[int], str]:
-    """A function that returns a task's name by its number, from /proc or, for ended tasks, from tracing ("": none)."""
+    """A function that returns the name of the task with a given PID, "" if unknown.
+
+    The name is read from /proc or, for ended tasks, from the trace's saved_cmdlines.
+    """
     known: dict[int, str] = {0: "idle"}
     noted: dict[int, str] = {}
 
@@ -73,7 +76,7 @@ def comms(host: Reader, mount: str) -> Callable[[int], str]:
 
 
 def titles(comm: Callable[[int], str]) -> Callable[[int], str]:
-    """A function that returns a task as "name (number)" by its number, and task 0 as "idle"."""
+    """A function that formats the task with a given PID as "name (PID)", and PID 0 as "idle"."""
     return lambda pid: f"{comm(pid) or 'task'} ({pid})" if pid else "idle"
 
 
@@ -82,14 +85,14 @@ def events(
 ) -> list[TraceEvent]:
     """The events of one CPU in order.
 
-    `convert` turns time stamps into the detector's ticks; `ticks` does so for nanoseconds.
+    `convert` converts time stamps, and `ticks` converts nanoseconds, to the detector's ticks.
     """
     decoded = (kind.make(convert(stamp), pid, values, symbol) for stamp, kind, pid, values in trace.records(cpu))
     return [event._replace(key=ticks(event.key)) if event.kind == NMI else event for event in decoded if event]
 
 
 def foreign(events: Sequence[TraceEvent], own: int) -> bool:
-    """Whether tasks were switched on the CPU, but never `own`: then the trace numbers tasks differently."""
+    """Whether tasks were switched on the CPU, but never `own`: then the trace has the PIDs of another namespace."""
     return any(event.action == SWITCH for event in events) and not any(
         own in (event.pid, event.other) for event in events
     )
@@ -104,7 +107,7 @@ def sent(
 ) -> list[Sent]:
     """The interrupts that CPUs sent, decoded from the traces of all CPUs.
 
-    `cpus`: the receiving CPUs of interest; `task` returns a task's name by its number.
+    `cpus`: the receiving CPUs of interest; `task` returns the name of the task with a given PID.
     """
     sendings = []
     has_ipi = any(kind.system == "ipi" for kind, _ in trace.kinds.values())
@@ -123,7 +126,7 @@ def sent(
 
 
 def _purpose(kind: EventType, values: Values, symbol: Symbols) -> tuple[str, str]:
-    """The purpose of an IPI, and the function to call if the event names it."""
+    """The purpose of an IPI, and the function that it calls; "" if the event does not name them."""
     if kind.name == "tlb_flush":
         return SHOOTDOWN, ""
     address = values[1] if isinstance(values[1], int) else 0

@@ -22,12 +22,12 @@ from quiet.noise.calibration import calibrate, faults, interruptions, periods
 from quiet.noise.chains import Chain
 from quiet.noise.core_frequency import FEWEST, LENGTH, ChainFacts, chain_facts, time_chains
 
-CAPACITY = 1 << 20  # maximum number of gaps kept per CPU: 24 MiB,
-MEMORY = 256 << 20  # and this limit for all CPUs together
+CAPACITY = 1 << 20  # maximum number of gaps kept per CPU (24 MiB)
+MEMORY = 256 << 20  # maximum memory for the gaps of all CPUs together
 _GAP = Struct("=QQII")  # qn_gap in detector.h
 GAP_BYTES = _GAP.size
 LOOPS = 3  # the default threshold, in periods of the loop
-START_S = 60  # time limit for a detector to run on its CPU
+START_S = 60  # time limit until a detector is ready
 
 
 class DetectorError(QuietError):
@@ -36,7 +36,7 @@ class DetectorError(QuietError):
 
 @dataclass(frozen=True, slots=True)
 class DetectorRequest:
-    """The options of a detector, in ticks. `threshold` None: LOOPS periods of the loop, as measured on the CPU."""
+    """The options of a detector, with times in ticks. `threshold`: None for LOOPS periods of the loop."""
 
     duration: int
     threshold: int | None = None
@@ -167,14 +167,17 @@ class Detector:
             ) from None
 
     def placed(self) -> None:
-        """Wait until the process runs on its CPU. Raises DetectorError."""
+        """Wait until the process runs on its CPU. Raises DetectorError if it cannot."""
         answer = self._answer()
         if not isinstance(answer, Placed):
             raise DetectorError(f"the detector on CPU {self.cpu}: {answer}")
         self._placed = answer
 
     def check_threshold(self, wanted_ns: float | None) -> None:
-        """Raise UsageError for a threshold that every iteration of the loop would exceed."""
+        """Raise UsageError if the threshold is shorter than two iterations of the loop.
+
+        `wanted_ns`: the requested threshold, None for the default.
+        """
         least = 2 * self._placed.period
         if wanted_ns is not None and self._placed.threshold < least:
             least_ns = wanted_ns * least / self._placed.threshold
@@ -184,9 +187,9 @@ class Detector:
             )
 
     def interruption(self) -> float:
-        """How long a timer interrupt keeps the loop away, in ticks; 0 if unknown.
+        """Measure the median time for which a timer interrupt stops the loop, in ticks; 0 if unknown.
 
-        It cannot be measured on a nohz_full CPU, because the kernel lets a task's timers expire on other CPUs.
+        This time cannot be measured on a nohz_full CPU, because the kernel lets a task's timers expire on other CPUs.
         """
         lengths = [length for length in self._answer("interrupt") if length]
         return median(lengths) if lengths else 0
@@ -206,7 +209,7 @@ class Detector:
         return timed
 
     def chains_after(self) -> list[Chain]:
-        """The chains timed after the measurement; empty if the process was killed."""
+        """The chains timed after the measurement; empty if the process was killed or the processor has no chains."""
         with contextlib.suppress(EOFError, OSError):
             timed: list[Chain] = self._channel.recv()
             return timed
@@ -285,7 +288,10 @@ class Detector:
 
 @contextlib.contextmanager
 def detectors(cpus: Sequence[int], request: DetectorRequest) -> Iterator[list[Detector]]:
-    """Yield detectors that run on their CPUs; end them afterwards in any case. Raises DetectorError."""
+    """Yield detectors that run on their CPUs; end them afterwards in any case.
+
+    Raises DetectorError if one cannot run.
+    """
     started: list[Detector] = []
     try:
         started.extend(Detector(cpu, request) for cpu in cpus)
@@ -301,7 +307,7 @@ Tick = Callable[[float], bool]
 
 
 class Startable(Protocol):
-    """A process that wait() starts and waits for: a Detector, or a sleeping thread."""
+    """A Detector or a sleeping thread, which wait() starts and waits for."""
 
     def go(self) -> None:
         """Start the measurement."""
@@ -310,15 +316,15 @@ class Startable(Protocol):
         """Stop the measurement early."""
 
     def running(self) -> bool:
-        """Whether the process is still measuring."""
+        """Whether the measurement is still running."""
 
 
 def wait(detectors: Sequence[Startable], seconds: float, tick: Tick) -> None:
-    """Start all detectors and wait until they end.
+    """Start all detectors and wait until they have ended.
 
-    `tick` is called periodically with the elapsed seconds; if it returns True, the wait ends. If `tick` raises an
-    exception (such as a signal's), the measurement also ends early; the exception is raised when all detectors have
-    ended.
+    `tick` is called periodically with the elapsed seconds, at most `seconds`; if it returns True, the measurement ends
+    early. If `tick` raises an exception (for example after a signal), the measurement also ends early; the exception is
+    raised when all detectors have ended.
     """
     started = time.monotonic()
     for each in detectors:
@@ -339,7 +345,10 @@ def wait(detectors: Sequence[Startable], seconds: float, tick: Tick) -> None:
 def check_cpus(
     cpus: frozenset[int], online: frozenset[int], present: frozenset[int], option: str, fifo: int = 0
 ) -> None:
-    """Raise UsageError for CPUs that cannot be tested, and Refused if real-time detectors would occupy all CPUs."""
+    """Raise UsageError for absent or offline CPUs, and Refused if real-time detectors would occupy all CPUs.
+
+    `option`: the option that named the CPUs; `fifo`: SCHED_FIFO priority, 0: ordinary tasks.
+    """
     from quiet import cpulist
 
     if absent := cpus - present:
@@ -349,5 +358,5 @@ def check_cpus(
     if fifo and (cpus >= online or cpus >= os.sched_getaffinity(0)):
         raise Refused(
             f"{option} {cpulist.format(cpus)}: with --fifo nothing else could run on these CPUs, and this command may "
-            "use no others: leave out at least one, or let it use more"
+            "use no others: leave out at least one CPU, or allow this command more CPUs (taskset)"
         )

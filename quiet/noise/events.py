@@ -54,8 +54,8 @@ Symbol = Callable[[int], str]  # the name of a kernel function or of a kernel st
 class EventType(NamedTuple):
     """One type of event: its name in the kernel, the fields to read, and the conversion.
 
-    `make` gets the time in ticks, the task and the fields (None: the kernel's event lacks it); it returns None to drop
-    the event.
+    `make` gets the time in ticks, the PID, the values of the fields (None if the kernel's event lacks the field) and a
+    Symbol; it returns None to drop the event.
     """
 
     system: str
@@ -116,7 +116,10 @@ def _fault(time: int, pid: int, values: Values, symbol: Symbol) -> TraceEvent:
 
 
 def _tlb(time: int, pid: int, values: Values, _symbol: Symbol) -> TraceEvent | None:
-    """Convert a remote TLB flush to a call frame, for kernels that do not name the function of a call interrupt."""
+    """Convert the event of a remote TLB flush to a CALL frame; None for other flushes.
+
+    Only kernels that do not name the function of a call interrupt need this event.
+    """
     return TraceEvent(time, POINT, CALL, SHOOTDOWN, pid) if values[0] == TLB_REMOTE_SHOOTDOWN else None
 
 

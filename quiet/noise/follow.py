@@ -132,7 +132,7 @@ class Follower:
             self._off()
 
     def ns(self, ticks: int) -> float:
-        """Convert ticks to nanoseconds, at the clock's rate in the last take(); before one, at its rate until now."""
+        """Convert ticks to nanoseconds, at the clock's rate up to the last take() or, before any take(), up to now."""
         if self._rate is None:
             self._rate = Clock(self._first, clock.moment())
         return self._rate.ns(ticks)
@@ -145,7 +145,7 @@ class Follower:
     def take(self, cpu: int, own: int, intervals: Sequence[Interval]) -> Taken:
         """Stop tracing, and return the causes on a CPU in each of the intervals, which are in order and do not overlap.
 
-        `own` is the measured task on the CPU. The buffer is empty afterwards; resume() continues.
+        `own`: the PID of the measured task. Afterwards, tracing is off and the buffer is empty; resume() turns it on.
         """
         taken = Taken([None] * len(intervals))
         with self._losing_the_trace():
@@ -190,9 +190,9 @@ class Follower:
 def look(
     events: Sequence[TraceEvent], own: int, intervals: Sequence[Interval], namer: Namer, whole: bool = True
 ) -> list[Seen | None]:
-    """Assign the events of one CPU, in order, to intervals.
+    """The code that ran in each interval, from the events of one CPU in order.
 
-    If not `whole`, the time after the last event is unknown.
+    If not `whole` (events were lost), an interval that ends after the last event is unknown (None).
     """
     begin, end = (events[0].time, events[-1].time) if events else (0, 0)
     last = intervals[-1][1] if intervals else 0

@@ -51,7 +51,7 @@ class Format:
 
 
 def parse(text: str) -> Format:
-    """Parse a format file. Raises ValueError if it is not one."""
+    """Parse a format file. Raises ValueError if the text has no ID line."""
     number = re.search(r"^ID: (\d+)$", text, re.MULTILINE)
     if number is None:
         raise ValueError("no ID line")
@@ -113,7 +113,7 @@ def _value(raw: int | bytes, item: Field, page: bytes, start: int) -> Value:
 
 
 def used(page: bytes) -> int:
-    """The number of used bytes in a page."""
+    """The number of used bytes in a page, including its header."""
     return _HEADER.size + int(_HEADER.unpack_from(page)[1] & ~_FLAGS & 0xFFFFFFFF)
 
 

@@ -30,9 +30,10 @@ _MSR = "/sys/bus/event_source/devices/msr"
 
 @dataclass(frozen=True, slots=True)
 class Frequency:
-    """The frequency over the whole command, in Hz: the mean, and the lowest and highest mean of a CPU.
+    """The mean frequency over the whole command, in Hz, and the lowest and highest mean of a CPU; None if unknown.
 
-    None: not known; then `source` gives the reason.
+    `source`: the method, or the reason why the frequency is unknown. by_chains() measures after the command, and takes
+    `min_hz` and `max_hz` from 90 % of the chains instead of from means.
     """
 
     source: str
@@ -42,7 +43,7 @@ class Frequency:
 
 
 def by_chains(cpus: Iterable[int]) -> Frequency | None:
-    """The frequency of CPUs without counters, right after a command; None if chains cannot measure it either."""
+    """Measure the frequency of at most FEW CPUs without counters, right after a command; None if chains cannot."""
     from quiet.noise.core_frequency import CoreFrequency, core_frequency  # slow to load, rarely needed
 
     measured: list[CoreFrequency] = []
@@ -134,7 +135,7 @@ class FrequencyCounter:
         self._close()
 
     def result(self, used: CpuSet = frozenset()) -> Frequency:
-        """The frequency of the used CPUs; empty: of all observed CPUs."""
+        """The frequency of the CPUs in `used`, or of all observed CPUs if `used` is empty."""
         counted = {key: pair for key, pair in self._passed.items() if key < 0 or not used or key in used}
         ticks = sum(pair[1] for pair in counted.values())
         if not ticks:

@@ -11,7 +11,7 @@ from quiet.noise.frequency import Frequency
 
 TRACE, COUNTS = "trace", "counts"
 OBSERVER = "quiet itself"
-"""The cause of interruptions by the process that observes; its number follows."""
+"""The cause of interruptions by the observing process; its PID follows."""
 
 
 @dataclass(slots=True)
@@ -53,7 +53,8 @@ class Observation:
 class InterruptionCause:
     """A cause: how often and how long it interrupted the command, and its remedy.
 
-    Times are None if only counts are known. `knob`, `boot`: the knob or kernel parameter if the remedy is one.
+    Times are None if only counts are known. `knob`, `boot`: the knob or kernel parameter that is the remedy, else
+    None.
     """
 
     cause: str
@@ -72,7 +73,7 @@ class Interruptions:
 
     `total_ns` covers the causes with a known length; interrupts that were only counted have none. `throttled`:
     how often each CPU was throttled because of heat or a power limit, for CPUs that count it; `steal_ns`: the time that
-    a hypervisor took from the CPUs that the command used.
+    a hypervisor took from the CPUs that the command used. None: unknown.
     """
 
     method: str

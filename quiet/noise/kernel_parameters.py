@@ -12,7 +12,7 @@ _NOCB = "/sys/module/rcutree/parameters/rcu_nocb_gp_stride"  # only with CONFIG_
 
 
 def boot_parameters(facts: Facts, cpu: int) -> frozenset[str]:
-    """The kernel parameters that are in effect for a CPU, as far as remedies name them."""
+    """The kernel parameters in effect for a CPU, limited to those that remedies name."""
     names = {"nohz_full"} if cpu in facts.nohz_full else set()
     for word in facts.command_line.split():
         name, _, value = word.partition("=")

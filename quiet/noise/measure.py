@@ -28,7 +28,7 @@ from quiet.noise.names import SENT_BEFORE_NS, Senders, namer
 from quiet.noise.own_cpus import elsewhere, self_inflicted
 from quiet.noise.smi import SmiCounter
 
-LOOK_NS = 2_000  # the minimum length of gaps after which the detector reads its own counters, without tracing
+LOOK_NS = 2_000  # without tracing, the detector reads its own counters after gaps of at least this length
 BUFFER_KB = 8_192
 SENDERS_KB = 8_192  # for all CPUs together
 PAGE_FAULT = "page_fault_user"
@@ -67,7 +67,7 @@ class OnCpu:
     tick_kept: dict[str, int] = field(default_factory=dict)  # number of failed tick stops, by reason
     events: int = 0  # number of traced events
     event_cost: float | None = None  # the tracing overhead per event, in ticks
-    tasks: list[TaskTimes] = field(default_factory=list)  # tasks that were here at the end, if nothing was traced
+    tasks: list[TaskTimes] = field(default_factory=list)  # tasks that ran and used this CPU last, if nothing was traced
     frequency: CoreFrequency | None = None  # measured right before and right after the watch
     fixed_hz: float | None = None  # the only frequency that the limits of cpufreq allow; None: several, or no limits
     ran: Frequency | None = None  # measured by the processor's counters while the CPU was watched
@@ -77,7 +77,8 @@ class OnCpu:
 class NoiseMeasurement:
     """The measurements of all CPUs.
 
-    `source`: the evidence for attribution; `limits`: the limitations of the measurement.
+    `virtual`: the hypervisor, "" on bare metal; `source`: the evidence for attribution; `limits`: the limitations of
+    the measurement.
     """
 
     clock: Clock
@@ -101,8 +102,9 @@ def measure(
 ) -> NoiseMeasurement:
     """Measure several CPUs at the same time, and leave nothing behind.
 
-    `tick` is called periodically with the elapsed seconds; if it returns True, the measurement ends. Raises UsageError,
-    Refused or DetectorError.
+    `tick` is called periodically with the elapsed seconds; if it returns True, the measurement ends. Raises UsageError
+    for CPUs or a threshold that cannot be measured, Refused if real-time detectors would occupy all CPUs, and
+    DetectorError if a detector fails.
     """
     facts = Facts(host)
     detector.check_cpus(wanted.cpus, facts.online, facts.present, wanted.source, wanted.fifo)
@@ -188,12 +190,13 @@ class _Processor:
         self._cycles.stop()
 
     def after(self) -> None:
-        """Read the chains that the detector timed after the watch; call this when the detector may leave."""
+        """Read the chains that the detector timed after the watch; call this after leave()."""
         self._timed += self._detector.chains_after()
 
     def report(self, on: OnCpu, both: Clock) -> str:
-        """Store the results in `on`, and the frequency if cpufreq's limits allow only one. Returns the SMI counts'
-        source.
+        """Store the results in `on`. Returns the source of the SMI counts, or the reason why there are none.
+
+        `both`: the rate of the detector's clock.
         """
         on.ran = self._cycles.result()
         if self.cpu in self._smis_before and self.cpu in self._smis_after:
@@ -279,7 +282,8 @@ def open_traces(
 ) -> list[tracefs.Instance]:
     """Trace these CPUs, with a buffer of `size_kb` KiB for each, and the CPUs that send interrupts to them.
 
-    Both traces end with the stack. `of` becomes part of the instances' names. Raises NoTraceError.
+    Both traces end with the stack. `of` becomes part of the instances' names. Raises NoTraceError if the kernel
+    cannot trace or does not permit it.
     """
     kinds = [*events.ON_THE_CPU, *events.vectors(host.names(f"{tracefs.mount(host)}/events/irq_vectors"))]
     small = max(64, SENDERS_KB // len(online))

@@ -1,4 +1,4 @@
-"""Run one measurement, from the options to the report."""
+"""Check the options of `quiet noise`, measure, and make the report."""
 
 from __future__ import annotations
 
@@ -76,7 +76,10 @@ WAKE_ONLY = ("period", "max_latency", "stop_above", "save_trace")
 
 
 def options(texts: NoiseTexts, seconds: float) -> NoiseOptions:
-    """Check the options and return their values; `seconds`: the default duration. Raises UsageError."""
+    """Check the options and return their values; `seconds`: the default duration.
+
+    Raises UsageError, which names the wrong option.
+    """
     for name in WAKE_ONLY:
         if getattr(texts, name) is not None:
             gaps = "; --max-gap limits gaps" if name == "max_latency" else ""
@@ -101,7 +104,7 @@ def options(texts: NoiseTexts, seconds: float) -> NoiseOptions:
 
 
 def duration(text: str | None, seconds: float) -> float:
-    """The value of --duration in seconds; `seconds` by default. Raises UsageError."""
+    """The value of --duration in seconds; `seconds` by default. Raises UsageError for a wrong or too long duration."""
     if text is None:
         return seconds
     seconds = budgets.parse_seconds(text, "--duration")
@@ -111,7 +114,7 @@ def duration(text: str | None, seconds: float) -> float:
 
 
 def priority(text: str | None) -> int:
-    """The value of --fifo as a number; 0 if not given. Raises UsageError."""
+    """The value of --fifo as a number; 0 if not given. Raises UsageError for anything but a real-time priority."""
     fifo = "0" if text is None else text
     if not (fifo.isascii() and fifo.isdecimal() and int(fifo) <= MOST_PRIORITY) or text == "0":
         raise UsageError(f"--fifo {fifo!r}: must be a real-time priority from 1 to {MOST_PRIORITY}")
@@ -137,7 +140,8 @@ def measure_and_judge(
     """Measure CPUs of this host and judge them.
 
     `source`: the option or file that names the CPUs, for errors; `progress` is called with the elapsed and the
-    requested seconds; `applied`: the knobs that are applied to these CPUs.
+    requested seconds; `applied`: the knobs that are applied to these CPUs. Raises NoiseInterrupted
+    after a signal.
     """
     from quiet.noise import measure, prove, report
 

@@ -110,8 +110,8 @@ class Senders:
     def find(self, time: int, purposes: Iterable[str], function: str = "") -> Sent | None:
         """The last IPI sent before `time` for one of these purposes or for an unknown purpose; None if there is none.
 
-        IPIs sent earlier than `reach` or for another function do not match. IPIs whose target the kernel does not
-        report (SHOOTDOWN) match only if all their senders have the same name.
+        IPIs sent more than `reach` before `time`, or for another `function` ("": any), do not match. IPIs whose target
+        the kernel does not report (SHOOTDOWN) match only if all their senders have the same name.
         """
         best: Sent | None = None
         for only in ("", *purposes):
@@ -130,14 +130,14 @@ class Senders:
 
 
 def _purposes(share: Share) -> tuple[str, ...]:
-    """The possible purposes of an IPI, derived from its effect."""
+    """The possible purposes of an IPI, derived from its effect; empty if the effect does not show any."""
     if share.kind == CALL or share.name in FUNCTION_CALLS:
         return (FUNCTION, SHOOTDOWN) if CALLS.get(share.name, share.name) == SHOOTDOWN else (FUNCTION,)
     return (RESCHEDULE,) if share.name in RESCHEDULES else ()
 
 
 def namer(senders: Senders, comms: Callable[[int], str]) -> Callable[[Share], Cause]:
-    """A function that returns a share's cause. `comms` returns a task's name by its number."""
+    """A function that returns a share's cause. `comms` returns the name of the task with a given PID."""
 
     def name(share: Share) -> Cause:
         if share.kind == CALL or (share.kind == VECTOR and VECTORS.get(share.name, "").startswith("IPI")):
@@ -160,7 +160,7 @@ def namer(senders: Senders, comms: Callable[[int], str]) -> Callable[[Share], Ca
 
 
 def line_causes(grown: Mapping[str, float], purposes: Mapping[str, str]) -> Iterator[tuple[Cause, float]]:
-    """Yield the causes of a CPU's counted interrupts, from the labels of the lines ("LOC", "131", "softirq RCU").
+    """Yield the causes of a CPU's interrupts and their counts, from counts by line ("LOC", "131", "softirq RCU").
 
     `purposes`: the purpose of each line. All timers are LOCAL_TIMER, because the counts do not separate ticks from
     other timers.
@@ -186,7 +186,7 @@ def line_causes(grown: Mapping[str, float], purposes: Mapping[str, str]) -> Iter
 
 
 def inside(cause: Cause) -> str:
-    """The code that ran while the host took the CPU, as text; "" for any other cause, or if none ran."""
+    """The label of the code that ran while the host took the CPU; "" for other kinds of causes, or if no code ran."""
     kind, _, name = cause.by.partition(" ") if cause.kind == HOST else ("", "", "")
     return label(Cause(kind, name)) if kind else ""
 

@@ -41,12 +41,12 @@ if TYPE_CHECKING:
 
 TICK_S = 0.5  # how often tick() should be called
 _REST = 400  # reading the counts takes at most 1/400 of the time
-_OWN = Remedy(THREAD, "", NONE, "", "the observation; without it, the command does not have this cause")
+_OWN = Remedy(THREAD, "", NONE, "", "quiet's own observation; without it, the command has no such interruption")
 _CHAINS_S = 1.0  # timing chains takes 20 ms or more per CPU, so it is skipped for shorter commands
 
 
 def pauses_name(pauses: float, smis: int | None) -> str:
-    """The HOST name for all pauses without an event, from the number of SMIs in the same period (None: unknown)."""
+    """The name of the HOST cause of all untraced pauses, from the number of SMIs in the same period (None: unknown)."""
     if smis is None or 0 < smis < pauses:
         return OUTSIDE
     return FIRMWARE if smis else NOT_SMI
@@ -100,7 +100,7 @@ class Observer:
         self._began = time.monotonic()
 
     def tick(self) -> None:
-        """Process pending trace events; without tracing, read the counts, for at most 1/_REST of the time."""
+        """Empty the kernel's trace buffers; without tracing, read the counts, for at most 1/_REST of the time."""
         began = time.monotonic()
         if self._tracer:
             try:
@@ -119,7 +119,7 @@ class Observer:
         return self.result()
 
     def stop(self, cpu_ns: float | None = None) -> None:
-        """Stop observing. `cpu_ns`: the CPU time of the command and its ended children in ns, None if unknown."""
+        """Stop observing. `cpu_ns`: the CPU time of the command and its ended children in ns; None: read it here."""
         self._seconds = time.monotonic() - self._began
         self._cpu_ns = cpu_ns if cpu_ns is not None else self._tasks.cpu_ns()
         self._frequency.stop()

@@ -1,9 +1,9 @@
 """Derive the interruptions of a command from the kernel's counts alone.
 
 This needs no privileges, but interrupts have no lengths. /proc/interrupts and /proc/softirqs count per CPU, not per
-task, so the command is charged the share of an interval in which it had the CPU (/proc/PID/schedstat); a share
-above NEARLY_ALL counts as all. The run time of another task on these CPUs counts only up to the time that the command
-was runnable and waiting.
+task, so the command is charged a share of each interval's counts: the share of the interval in which it had the CPU
+(/proc/PID/schedstat). A share above NEARLY_ALL counts as all. The run time of another task on these CPUs counts only up
+to the time that the command was runnable and waiting.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ _PREEMPTED = 0x100  # TASK_REPORT_MAX in prev_state: still runnable (include/tra
 _LEFT_OUT = {"sched_switch", "page_fault_user", "tick_stop"}
 BUFFERS_KB = 65_536  # for all CPUs together
 MOST_KB, LEAST_KB = 8_192, 512  # for one CPU
-BACKLOG = 8 << 20  # maximum of unprocessed bytes; the excess is processed while the command still runs
+BACKLOG = 8 << 20  # maximum number of unprocessed bytes; more are processed while the command still runs
 _RATE_S = 0.02
 
 
@@ -57,7 +57,7 @@ class TraceObserver:
         self.foreign = False  # known after finish()
 
     def start(self) -> None:
-        """Start tracing. Raises NoTraceError."""
+        """Start tracing. Raises NoTraceError if the kernel cannot trace or does not permit it."""
         tracefs.remove_left_over(self._host)
         tracefs.check(self._host)
         try:

@@ -10,7 +10,10 @@ from quiet.cpulist import CpuSet
 
 
 def self_inflicted(cpus: CpuSet, online: CpuSet, verb: str) -> list[str]:
-    """The limitation if this command itself has to run on the tested CPUs, where it does what `verb` says."""
+    """The limitation of the results if this command has to run on the tested CPUs; empty if it does not.
+
+    `verb`: the effect on these CPUs, such as "interrupt".
+    """
     if cpus >= online:
         return [f"all CPUs are measured, so this command and the rest of the system {verb} them too"]
     if cpus >= os.sched_getaffinity(0):
@@ -20,7 +23,7 @@ def self_inflicted(cpus: CpuSet, online: CpuSet, verb: str) -> list[str]:
 
 @contextlib.contextmanager
 def elsewhere(cpus: CpuSet) -> Iterator[None]:
-    """Keep this process off the tested CPUs inside the block."""
+    """Keep this process off the tested CPUs inside the block, if it may use others."""
     before = os.sched_getaffinity(0)
     if before - cpus:
         os.sched_setaffinity(0, before - cpus)

@@ -1,9 +1,9 @@
-"""Prove that firmware or hardware takes CPU time, with the kernel's hwlat tracer: gaps with interrupts off.
+"""Prove that firmware or hardware takes CPU time: the kernel's hwlat tracer detects gaps while interrupts are off.
 
 Source: Documentation/trace/hwlat_detector.rst, kernel/trace/trace_hwlat.c. Gaps in the tracer's loop cannot come from
 interrupts, tasks or exceptions of a program; they come from firmware, hardware, a hypervisor, or NMIs, which the tracer
-counts. The tracer's options are global: they are recorded, set, and restored, after a kill by the next proof or by
-`quiet restore`. Only one such tracer runs at a time.
+counts. The tracer's options are global: they are recorded, set, and restored afterwards. If the proof is killed, the
+next proof or `quiet restore` restores them. Only one such tracer runs at a time.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ NO_TRACER = (
 NO_CPUS = "the hwlat tracer of this kernel cannot stay on a CPU; boot Linux 5.14 or newer"
 _NAMES = ("tracing_thresh", "hwlat_detector/mode", "hwlat_detector/window", "hwlat_detector/width")
 _RECORD = f"{FOLDER}/hwlat.json"
-"""The process that has changed the options, and their values before."""
+"""The file that records the process that changed the options, and their values before."""
 _EVENT = re.compile(
     r"#\d+ +inner/outer\(us\): +(\d+)/(\d+) +ts:[\d.]+(?: count:(\d+))?(?: nmi-total:\d+ nmi-count:(\d+))?"
 )
@@ -47,7 +47,8 @@ _EVENT = re.compile(
 class CpuProof:
     """The result for one CPU with interrupts off.
 
-    The gaps of `threshold_ns` or more, the number of NMIs in them, and the number of SMIs counted (None: unknown).
+    `gaps`: the number of gaps of Proof.threshold_ns or more; `max_ns`: the longest gap; `nmis`: the number of NMIs in
+    the gaps; `smis`: the number of SMIs during the proof (None: unknown).
     """
 
     gaps: int
@@ -71,7 +72,10 @@ class Proof:
 
 
 def check(host: Host) -> str:
-    """The reason why this host has no such tracer; "" if it has one. Raises Refused if a tracer is in use."""
+    """The reason why this host cannot run the hwlat tracer; "" if it can.
+
+    Raises Refused if a tracer is in use, or if the options that a killed proof changed cannot be restored.
+    """
     try:
         mount = tracefs.mount(host)
         tracefs.check(host)
@@ -87,8 +91,9 @@ def check(host: Host) -> str:
 
 
 def prove(host: Host, cpus: CpuSet, seconds: float, wait: Callable[[float], None] = time.sleep) -> Proof:
-    """Run the tracer on these CPUs for `seconds`. An error is a reason without a proof, as the rest of the report is
-    already measured.
+    """Run the tracer on these CPUs for `seconds`.
+
+    An error becomes the `why` of the result and is not raised, because the rest of the report is already measured.
     """
     try:
         why = check(host)
@@ -160,8 +165,9 @@ def _options(host: Host, mount: str) -> Iterator[None]:
 
 
 def recover(host: Host) -> str:
-    """Remove the trace instance, and restore the options, that a killed proof has left. Returns why it could not, or
-    "".
+    """Remove the trace instance that a killed proof left, and restore the options that it changed.
+
+    Returns the reason why this failed, or "".
     """
     text = host.text(_RECORD)
     if text is None:

@@ -19,17 +19,17 @@ from quiet.noise.prove import Proof
 from quiet.noise.remedies.remedy import BOOT, KNOB
 from quiet.noise.remedies.table import remedy
 
-FREQUENCY = "frequency"  # in Exceeded, besides the budgets: a frequency other than the only one that cpufreq allows
+FREQUENCY = "frequency"  # Exceeded.budget for a frequency other than the only one that cpufreq allows
 MAX_LATENCY, STOP_ABOVE = "max-latency", "stop-above"  # budgets for wake-ups (wake/report.py)
 FIXED_WITHIN = 0.01
 _TIMES = ("max-gap", MAX_LATENCY, STOP_ABOVE)
-LONG_NS = 1_000  # gaps of this length or more must have a cause
+LONG_NS = 1_000  # unattributed gaps of at least this length are counted
 PERCENTILES = (50, 90, 99)
 
 
 @dataclass(frozen=True, slots=True)
 class Exceeded:
-    """A budget that a CPU has exceeded."""
+    """A budget that a CPU has exceeded, or a frequency other than the only one allowed (FREQUENCY)."""
 
     cpu: int
     budget: str
@@ -52,7 +52,11 @@ class Exceeded:
 
 @dataclass(frozen=True, slots=True)
 class CauseReport:
-    """A cause: its total time and its remedy, with the knob or kernel parameter if the remedy is one."""
+    """A cause, its total time, and its remedy.
+
+    `inside`: the code that ran while the host took the CPU, else None; `knob`, `boot`: the knob or kernel parameter
+    that is the remedy, else None.
+    """
 
     cause: str
     kind: str
@@ -101,7 +105,8 @@ class RanAt:
 class CpuReport:
     """The report of one CPU; None: unknown.
 
-    The shares are percentages of the time; `kept` of the `gaps` have causes.
+    The shares are percentages of the measured time. `kept`: the number of gaps that were recorded and attributed; the
+    rest of the `gaps` were only counted.
     """
 
     gaps: int
@@ -150,8 +155,9 @@ class DetectorReport:
 class NoiseReport:
     """The whole report.
 
-    `limits`: the limitations of the measurement. `smi_source`: the source of the SMI counts. `throttled`: how often
-    each CPU was throttled because of heat or a power limit; CPUs without such a count are absent.
+    `limits`: the limitations of the measurement. `smi_source`: the source of the SMI counts, or the reason why
+    there are none. `throttled`: how often each CPU was throttled because of heat or a power limit; CPUs without such a
+    count are absent.
     """
 
     duration_s: float
@@ -174,7 +180,7 @@ class NoiseReport:
 
 
 def lost_pct(on: OnCpu, ticks: float | None = None) -> float:
-    """The percentage of the measured time that the CPU lost to interruptions, or that `ticks` are if given."""
+    """Convert `ticks`, by default the time that the CPU lost to interruptions, to a percentage of the measured time."""
     watched = on.watched
     return 100 * (watched.lost if ticks is None else ticks) / max(watched.end - watched.begin, 1)
 
@@ -185,7 +191,7 @@ def interrupts(lines: Mapping[str, Count]) -> int:
 
 
 def judge(measured: NoiseMeasurement, budgets: Budgets) -> list[Exceeded]:
-    """The budgets that CPUs exceeded, and frequencies off the only one allowed; empty if all CPUs are quiet."""
+    """The exceeded budgets, and frequencies other than the only one allowed; empty if all CPUs are quiet."""
     exceeded = []
     for cpu, on in sorted(measured.cpus.items()):
         seconds = measured.clock.ns(on.watched.end - on.watched.begin) / 1e9
@@ -216,7 +222,7 @@ def share(on: OnCpu, kinds: Sequence[str] | None) -> float:
 
 
 def percentile(histogram: Mapping[int, int], q: float) -> int:
-    """The bucket (its lowest value) that contains the gap of rank q; 0 if there are no gaps."""
+    """The lowest value of the bucket that contains the quantile `q` of the gaps; 0 if there are no gaps."""
     rank, seen = q * sum(histogram.values()), 0
     for low, count in sorted(histogram.items()):
         seen += count
@@ -226,7 +232,7 @@ def percentile(histogram: Mapping[int, int], q: float) -> int:
 
 
 def unattributed(on: OnCpu, long: int) -> int:
-    """The number of gaps of at least `long` ticks whose time is mostly unattributed."""
+    """The number of gaps of at least `long` ticks whose largest part is unattributed."""
     return sum(each.gap.length >= long and each.parts[0][0].kind == UNKNOWN for each in on.account.explained)
 
 

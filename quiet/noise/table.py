@@ -138,7 +138,7 @@ def core_frequency(core: CoreFrequency) -> str:
 
 
 def _shares(cpu: CpuReport, virtual: bool) -> Iterator[str]:
-    """Yield the shares of the lost time by cause. Gaps that did not fit into the detector's buffer have no cause."""
+    """Yield the percentages of the measured time by cause. Gaps that did not fit into the buffer have no cause."""
     yield f"{cpu.own_pct:.4f} % taken by this system"
     yield f"{cpu.host_pct:.4f} % {_HOST if virtual else 'untraced: firmware, hardware or exceptions'}"
     if cpu.stall_pct:
@@ -160,9 +160,9 @@ def _causes(causes: tuple[CauseReport, ...]) -> Iterator[str]:
 
 
 def histogram(counts: Mapping[int, int], what: str = "gaps by length", unit_ns: int = 1) -> Iterator[str]:
-    """Yield a bar for each doubling of the length; the first bar includes shorter gaps.
+    """Yield a heading and a bar for each doubling of the length; the bar of one unit includes shorter lengths.
 
-    `counts`: the number of gaps by length in units of `unit_ns` nanoseconds.
+    `counts`: the number of gaps or wake-ups by length in units of `unit_ns` nanoseconds; `what`: the heading.
     """
     doublings: dict[int, int] = {}
     for low, count in counts.items():

@@ -1,8 +1,8 @@
 """Manage a separate trace instance that covers only the given CPUs and is removed afterwards.
 
 Documentation/trace/ftrace.rst: an instance has a separate buffer, clock, events and CPU mask, so other tracing is
-unaffected. Its name contains the owner's PID and start time, so that the next start can remove the instances of a
-killed owner.
+unaffected. The name of an instance contains the owner's PID and start time, so that the next start can remove the
+instances of a killed owner.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from quiet.noise import formats
 from quiet.noise.events import EventType, Values
 
 PLACES = ("/sys/kernel/tracing", "/sys/kernel/debug/tracing")
-_NUMBER = struct.Struct("=H")  # the number of an event's kind
+_NUMBER = struct.Struct("=H")  # the number of an event's type
 PREFIX = "quiet-noise"
 MOST_BYTES = 256 << 20  # maximum size of kept events
 _NEVER = (1 << 64) - 1  # end of the newest page, which is not yet known
@@ -32,7 +32,7 @@ CLOCKS = ("x86-tsc", "mono_raw")  # the detector's clock, or a clock that conver
 
 
 class NoTraceError(QuietError):
-    """Tracing is unavailable; the message has the reason, and `remedy` says how to enable it ("": impossible)."""
+    """Tracing is unavailable; the message has the reason, and `remedy` says how to enable it ("": unknown)."""
 
     def __init__(self, text: str, remedy: str = "") -> None:
         super().__init__(text)
@@ -40,12 +40,12 @@ class NoTraceError(QuietError):
 
     @property
     def naming(self) -> str:
-        """A clause for the remedies of causes that have no name without tracing."""
+        """A clause for the remedies of causes that have no name without tracing; "" without a remedy."""
         return f"; {self.remedy}, so that kernel tracing can identify it" if self.remedy else ""
 
 
 def mount(reader: Reader) -> str:
-    """The mount point of tracefs. Raises NoTraceError."""
+    """The mount point of tracefs. Raises NoTraceError if this process cannot find or access it."""
     for place in PLACES:
         if reader.exists(f"{place}/instances"):
             return place
@@ -211,7 +211,7 @@ class Instance:
         yield from self._new_pages(cpu)
 
     def records(self, cpu: int) -> Iterator[tuple[int, EventType, int, Values]]:
-        """Yield the requested events of a CPU: time stamp, type, task, and the fields of the type."""
+        """Yield the requested events of a CPU: time stamp, type, PID, and the fields of the type."""
         for page in self.pages(cpu):
             for stamp, start, _length in formats.records(page):
                 if known := self.kinds.get(_NUMBER.unpack_from(page, start)[0]):

@@ -1,1 +1,1 @@
-"""The bundled profiles (TOML)."""
+"""The bundled profiles, as TOML files."""

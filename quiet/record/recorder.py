@@ -62,7 +62,7 @@ class Recording(Reader):
         return answer
 
     def link(self, path: str) -> str | None:
-        """Like Reader.link; record a link that stays inside the tree, and its target."""
+        """Like Reader.link; record the link, with its target as a path within the tree, and the target itself."""
         target = super().link(path)
         if target is not None:
             whole = os.path.normpath(os.path.join(os.path.dirname(path), target))
@@ -71,7 +71,7 @@ class Recording(Reader):
         return target
 
     def exists(self, path: str) -> bool:
-        """Like Reader.exists; record a directory as a directory, and a file with its content."""
+        """Like Reader.exists; record a directory as such, a file in /sys or /proc with content, other files without."""
         exists = super().exists(path)
         # of a file on a disk, only the existence is recorded: a unit may contain private data
         if path.startswith(("/sys/", "/proc/")) and exists and path not in self.files and self._is_regular(path):
@@ -213,7 +213,7 @@ def _ask_every_knob(facts: Facts) -> None:
 
 
 def _ask_kernel(reader: Recording) -> None:
-    """Record the kernel's configuration, unpacked under one name, and the evidence of its options."""
+    """Record the kernel's configuration, as one uncompressed file, and the evidence of its options."""
     built = config.running(reader)
     if built.values:
         lines = (f"# {name} is not set" if value == "n" else f"{name}={value}" for name, value in built.values.items())

@@ -1,4 +1,4 @@
-"""Redact names, addresses and identifiers in a recording by replacing each with one of the same form.
+"""Redact names, addresses and identifiers in a recording: replace them, if possible with others of the same form.
 
 In one recording, a name gets the same replacement everywhere, so that related files still match. Data that a rule reads
 (CPUs, kernel threads, the daemons that quiet knows, the parameters that it sets) is unchanged.
@@ -83,7 +83,7 @@ class Redaction:
         return path in _OF_CONTAINERS or (whole.startswith(_PLACES) and not whole.startswith(_OURS))
 
     def path(self, path: str) -> str:
-        """The path without names that users chose and without container IDs."""
+        """The path with the names that users chose and the container IDs replaced."""
         return self._ids(self._names.path(path))
 
     def text(self, path: str, text: str) -> str:

@@ -1,4 +1,4 @@
-"""Redact a kernel command line: keep the parameters that quiet knows if their values have a harmless form."""
+"""Redact a kernel command line: keep the parameters that quiet knows, and mask values without a harmless form."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _WORDS = re.compile(
 
 
 def parameters(line: str) -> str:
-    """The parameters of a kernel command line that quiet knows; of other parameters, at most the names."""
+    """Keep the known parameters of a kernel command line, but mask values that are not plain; omit all others."""
     kept = []
     for word in split(line):
         if word == "--":

@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from fnmatch import fnmatchcase
 
+from quiet.boot.loaders.loader import BEGIN, END
 from quiet.boot.loaders.shell import variables
 from quiet.kernel import fragments
 from quiet.record.redact_command_line import MASKED, parameters
@@ -29,7 +30,7 @@ _SETTING = re.compile(r"true|false|saved|menu|hidden|countdown|-?\d{1,4}|y|n|")
 _SET = re.compile(r"(?P<indent>\s*)(?:export\s+)?(?P<name>[A-Za-z_]\w*)(?P<op>\+?=)(?P<value>.*)", re.DOTALL)
 _REFERENCE = re.compile("\x01(\\w+)\x02")
 _KERNEL = re.compile(r"(\s*)(linux|linux16|linuxefi|multiboot2?|module2?)\s+\S+(.*)")
-_MARK = re.compile(r"# begin of what quiet added; `quiet boot remove` takes it out|# end of what quiet added")
+_MARK = re.compile("|".join(map(re.escape, (BEGIN, END))))
 _ENTRY = re.compile(r"\s*(menuentry|submenu)\b")
 _GRUB_SET = re.compile(r"\s*set\s+((?:default_)?kernelopts)=(.*)")
 _KEY = re.compile(r"(\s*)(\w[\w-]*)(\s+)(.*)")
@@ -45,7 +46,7 @@ def known_options() -> frozenset[str]:
 
 
 def redacted(path: str, text: str, unit: Names, options: frozenset[str]) -> str:
-    """The redacted content of a file; "" for a file that quiet is not known to read.
+    """The redacted content of a file; "" for a file that quiet does not read.
 
     `unit`: a function that redacts a unit's name; `options`: the kernel options that quiet knows.
     """
@@ -177,7 +178,7 @@ def _plain(text: str) -> Iterator[str]:
 
 
 def _program(text: str) -> Iterator[str]:
-    """Reduce a program to the only fact that quiet reads: the name of the directory that it reads, or "#"."""
+    """Reduce a program to the only fact that quiet reads: the directory of the program's snippets, or "#"."""
     if text:
         yield next((word for word in ("default/grub.d", "u-boot-menu/conf.d") if word in text), "#")
 

@@ -1,1 +1,1 @@
-"""`quiet run`: a front, which remains the caller's process, and a helper, which changes the host as root."""
+"""Implement `quiet run` as two processes: a front, run by the caller, and a helper, which changes the host as root."""

@@ -46,8 +46,8 @@ class CommandSignals:
     """A context manager that keeps signals from ending this process between an apply and its restore.
 
     A signal is stored or forwarded to the command. Signals that were ignored at the start (nohup) stay ignored, also in
-    the command. `early` is called for a signal that arrives before the command is started. After that, signals are
-    blocked, because only siginfo distinguishes signals of a terminal, which the command gets too, from other signals.
+    the command. `early` is called for a signal that arrives before the command is started. From then on, signals are
+    blocked and read with their siginfo, because only siginfo shows whether a terminal sent them to the command as well.
     """
 
     def __init__(self, early: Callable[[], None] = lambda: None) -> None:
@@ -70,7 +70,7 @@ class CommandSignals:
             signal.signal(number, handler)
 
     def fork(self) -> int | None:
-        """Fork the child (fork(2)); None if a signal arrived before.
+        """Fork the child. Returns the value of fork(2), or None if a signal arrived first.
 
         A signal that arrives during the fork stays pending for the child, which has no handler.
         """
@@ -126,7 +126,7 @@ class Child:
     def wait(self) -> int:
         """Wait for the child to end. Returns its exit code, 128 + N for signal N.
 
-        A child that never began ends here.
+        A child for which begin() was not called ends now.
         """
         os.close(self._gate)
         self._signals.forward()
@@ -186,7 +186,7 @@ def _become(program: str, command: Sequence[str], user: Identity | None, gate: i
 def _address_fixer() -> Callable[[], bool]:
     """A function that disables address-space randomization for the next program that this process executes.
 
-    The function returns False if this is forbidden.
+    The function returns False if this is forbidden or not supported.
     """
     try:
         import _ctypes  # loading ctypes itself takes four times as long, in every run

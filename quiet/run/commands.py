@@ -121,7 +121,7 @@ def warning(start: ContainerStart) -> str:
         return f"the container will not run on the isolated CPUs: {start.reason}"
     return (
         f"{start.engine} starts the container outside the isolated CPUs; add {start.option} to its options, "
-        "or --container to quiet's"
+        "or --container to the options of `quiet run`"
     )
 
 

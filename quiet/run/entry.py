@@ -18,6 +18,9 @@ _CALLERS = ("SUDO_UID", "PKEXEC_UID")
 def run_helper() -> int:
     """Run `quiet run-helper`, which takes no arguments. Does not return: this process exits at once, and the helper
     continues in a background process.
+
+    Raises UsageError if standard input is not a local socket, and Refused without root or for the socket of another
+    user.
     """
     if not stat.S_ISSOCK(os.fstat(0).st_mode):
         raise UsageError("run-helper is the helper that `quiet run` starts with sudo; it does nothing on its own")
@@ -58,7 +61,7 @@ def _go_on(fd: int, caller: Peer) -> NoReturn:
 
 
 def _callers() -> list[int]:
-    """The user IDs on whose behalf sudo, pkexec or doas run this program."""
+    """The IDs of the users for whom sudo, pkexec or doas started this program; -1 for an unknown user."""
     found = [int(os.environ[name]) for name in _CALLERS if os.environ.get(name, "").isdecimal()]
     if name := os.environ.get("DOAS_USER"):
         import pwd

@@ -57,8 +57,9 @@ def run(
     """Run a command under a profile.
 
     Returns the command's exit code, and the helper's report (None if a signal arrived before the apply). The code is
-    128 + N for signal N, even if the signal arrived before the command was started. Raises UsageError; Refused if no
-    setting is changed; Incomplete if the helper has ended before it restored the host.
+    128 + N for signal N, even if the signal arrived before the command was started. Raises UsageError if there is no
+    such command, Refused if nothing was applied, Incomplete if the helper ended before it restored the host, and
+    QuietError for a failure that the helper reports.
     """
     program = child.find(command[0])
     user = _user(as_user)
@@ -87,7 +88,7 @@ def run(
 
 
 def _user(as_user: str | None) -> Identity | None:
-    """The user that the command runs as; None: the current user. Raises QuietError."""
+    """The user that the command runs as; None: the current user. Raises QuietError for a wrong `as_user`."""
     if as_user is None and os.geteuid() != 0:
         return None
     from quiet.host import identity
@@ -96,7 +97,7 @@ def _user(as_user: str | None) -> Identity | None:
 
 
 def _first(state: _FrontState, options: RunRequest, signals: CommandSignals) -> Message | None:
-    """The first answer of a helper; None if a signal arrived before. Raises Refused if no helper answers."""
+    """The first answer of a helper; None if a signal arrived first. Raises Refused if no helper answers."""
     for channel, started in _helpers():
         state.channel = channel
         channel.send(options)
@@ -116,7 +117,7 @@ def _first(state: _FrontState, options: RunRequest, signals: CommandSignals) -> 
 
 
 def _helpers() -> Iterator[tuple[HelperChannel, bool]]:
-    """Yield a channel to each possible helper, the lingering one first, and True if the helper has surely started."""
+    """Yield a channel to each possible helper, the lingering one first, and True if the helper certainly started."""
     if channel := lingering_helper(os.geteuid()):
         yield channel, False
     from quiet.run import starter  # not loaded for a lingering profile, so that such a run starts fast
@@ -154,7 +155,7 @@ def _command(
         running.begin(ready.fixed)
     code = running.wait()
     if moved is None:
-        raise Incomplete("the helper has ended; run `sudo quiet restore`")
+        raise Incomplete("the helper ended before the command could begin; run `sudo quiet restore`")
     channel.send(running.done)
     channel.leave()
     if isinstance(moved, RunFailure):

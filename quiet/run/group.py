@@ -1,4 +1,4 @@
-"""Manage the processes of one run, in a separate cgroup within the partition if there is one."""
+"""Manage the processes of one run; if the isolated CPUs have a cgroup (v2), the run gets a separate cgroup in it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _ROUNDS = 5  # attempts to move processes, which may fork
 
 
 class RunGroup:
-    """The processes of one run: moves the command to the isolated CPUs, and ends or returns the remaining processes."""
+    """Manages the processes of one run: moves the command to the isolated CPUs, and ends or returns the rest."""
 
     def __init__(self, host: Host, name: str) -> None:
         self._host = host
@@ -38,7 +38,7 @@ class RunGroup:
         return f"{whole}/{self._name}" if self._version == 2 and self._host.exists(whole) else ""
 
     def remember(self, pid: int) -> None:
-        """Record the CPUs and cgroup of a process before the profile is applied, for release() to return it there."""
+        """Record the CPUs and cgroup of a process before the profile is applied, so that release() can restore them."""
         with contextlib.suppress(OSError):
             self._mask = frozenset(os.sched_getaffinity(pid))
         self._origin = self._cgroup(pid)
@@ -46,7 +46,8 @@ class RunGroup:
     def add(self, pid: int, parent: int, uid: int, cpus: CpuSet) -> None:
         """Move a process to the isolated CPUs.
 
-        It must be a child of `parent` and, if the caller is a user, belong to that user. Raises Refused.
+        The process must be a child of `parent` and, unless `uid` is 0, belong to that user. Raises Refused if that
+        is not so, or if the process cannot be moved.
         """
         try:
             self._pidfd = os.pidfd_open(pid)
@@ -87,7 +88,7 @@ class RunGroup:
                 self._host.write(f"{path}/cgroup.pressure", "0")
 
     def kill(self) -> None:
-        """End every process of the run and wait until they have ended."""
+        """End every process of the run, and wait at most _PATIENCE_S until they have ended."""
         end = time.monotonic() + _PATIENCE_S
         path = self.path
         while time.monotonic() < end:

@@ -43,7 +43,7 @@ class Lingering:
         self._placement = _placement(options)
 
     def fits(self, reader: Reader, options: RunRequest, profile: Profile) -> bool:
-        """Whether a run requests exactly this profile and the profile is still applied."""
+        """Whether a run requests exactly this profile, with the same CPUs, and the profile is still applied."""
         if _placement(options) != self._placement:
             return False
         if (options.profile, profile) != (self._asked, self._profile) or self._journal != _journal_state(reader):
@@ -52,7 +52,10 @@ class Lingering:
         return cpus is None or parse_requested(cpus, "--cpus") == cpulist.parse(self.ready.cpus)
 
     def profile(self, name: str) -> Profile | None:
-        """A bundled profile, read only once, because only root can change it."""
+        """The lingering profile if it is the bundled profile `name`, else None.
+
+        It need not be read again, because only root can change a bundled profile.
+        """
         return self._profile if name == self._profile.source and "/" not in name else None
 
     def listen(self, host: Host) -> bool:
@@ -122,7 +125,7 @@ class Lingering:
 
 
 def limited(linger_s: float) -> float:
-    """The time for which a profile stays applied after the last run, if a run requests this time."""
+    """The time in seconds for which a profile stays applied after the last run: `linger_s`, at most LONGEST_S."""
     return min(linger_s, LONGEST_S)
 
 

@@ -18,8 +18,8 @@ from quiet.run.child import CommandSignals
 def lock(host: Host, command: Sequence[str], share: bool, wait_s: float | None, waiting: Callable[[str], None]) -> int:
     """Run a command while no other run is on the host's isolated CPUs. Returns its exit code, 128 + N for signal N.
 
-    `wait_s`: the maximum time to wait in seconds; `waiting` is called with a line about the runs ahead. Raises Refused
-    if the turn does not come in time.
+    `wait_s`: the maximum time to wait in seconds, None: no limit; `waiting` is called with a line about the runs ahead.
+    Raises UsageError if there is no such command, and Refused if the turn does not come in time or there is no queue.
     """
     import time
 

@@ -42,7 +42,7 @@ class RunObserver:
                 self._observer.stop(done.cpu_ns if done.cpu_ns >= 0 else None)
 
     def report(self, ended: RunEnded, done: CommandDone) -> RunEnded:
-        """The message with the observed interruptions added."""
+        """The message `ended` with the observed interruptions, or with the reason why observing failed."""
         cpu_s = max(done.cpu_ns, 0) / 1e9
         faults, switches = (done.minor_faults, done.major_faults), (done.voluntary, done.involuntary)
         usage = CommandUsage((), done.code, self._wall_s, cpu_s, *faults, *switches)

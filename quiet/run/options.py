@@ -59,7 +59,7 @@ class RunRequest(NamedTuple):
 
 
 class FrontOptions(NamedTuple):
-    """The options of the front. None: not given; a limit of None: unlimited."""
+    """The options of the front; None: not given, and so no limit."""
 
     as_user: str | None = None
     report: str | None = None

@@ -23,7 +23,7 @@ _LIMITS |= {resource.RLIMIT_CORE: 0, resource.RLIMIT_NOFILE: 4096, resource.RLIM
 def detach(keep: int) -> int:
     """Continue in a child that has only the file `keep` and /dev/null (0 to 2) open; this process exits at once.
 
-    Returns the number of `keep` in the child.
+    Returns the file descriptor of this file in the child.
     """
     signal.signal(signal.SIGHUP, signal.SIG_IGN)  # sudo may close its terminal before the new session exists
     if os.fork():

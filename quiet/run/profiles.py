@@ -14,7 +14,10 @@ _FILE = re.compile(rf"{FOLDER}/[A-Za-z0-9_-][A-Za-z0-9_.-]*\.toml")
 
 
 def permitted(reader: Reader, name: str, uid: int) -> Profile:
-    """The profile that a user requests by name or path. Root may use any profile. Raises QuietError."""
+    """The profile that a user requests by name or path. Root may use any profile.
+
+    Raises Refused if the user may not use it, and QuietError if it cannot be loaded.
+    """
     if uid == 0 or name in bundled():
         return load(name)
     if not _FILE.fullmatch(name):

@@ -68,7 +68,7 @@ class Moved(NamedTuple):
 class RunEnded(NamedTuple):
     """The command has ended, and the host is restored unless `stays`.
 
-    `lines` and `report`: the observed interruptions.
+    `lines` and `report`: the observed interruptions, as text and as JSON.
     """
 
     complete: bool
@@ -80,12 +80,12 @@ class RunEnded(NamedTuple):
     interruptions: int = -1  # -1: not observed
     lost_ns: int = 0
     observed_ns: int = 0  # the time that lost_ns is a share of
-    lingers_s: float = 0.0  # it stays until no run has come for this time; 0: until its owner restores
+    lingers_s: float = 0.0  # the profile stays until no run has come for this time; 0: until a later restore
     unmeasured: int = 0  # interruptions that are counted, but not in lost_ns
 
 
 class RunFailure(NamedTuple):
-    """The command was not run: the reason, and the exit code."""
+    """The run failed. `text`: the reason; `code`: the exit code."""
 
     text: str
     code: int
@@ -208,7 +208,7 @@ class _Plain:
 
 
 def parse(line: bytes) -> Message:
-    """Parse a message from its line. Raises HelperProtocolError."""
+    """Parse a message from its line. Raises HelperProtocolError if the line is not a message."""
     try:
         text = line.decode().strip()
         data, end = _json.make_scanner(_Plain)(text, 0)  # type: ignore[arg-type] # any object with these options
@@ -227,7 +227,7 @@ def parse(line: bytes) -> Message:
 
 
 def _value(type_name: object, value: object) -> object:
-    """Check that the value has this type (an annotation or its text) and return it. Raises ValueError."""
+    """Check that the value has this type (an annotation or its text) and return it. Raises ValueError otherwise."""
     name = str(getattr(type_name, "__forward_arg__", type_name))
     if name.endswith(" | None"):
         if value is None:

@@ -23,7 +23,10 @@ class RunLimits(NamedTuple):
 
 
 def limits(own: FrontOptions) -> RunLimits:
-    """The limits from the command line; also check that the report can be written. Raises UsageError."""
+    """The limits from the command line; also check that the report can be written.
+
+    Raises UsageError for a wrong limit, or if the report cannot be written.
+    """
     if own.report is not None:
         path = own.report
         with_rights_of(own.as_user, lambda: check_savable(path, "--report"))

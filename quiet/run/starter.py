@@ -15,7 +15,10 @@ _COMMAND_NOT_STARTED = 127
 
 
 def attempts() -> list[tuple[str, ...]]:
-    """The commands that may start a helper as root, first those that do not prompt; empty if this process is root."""
+    """The commands that may start a helper as root, first those that do not prompt.
+
+    If this process is root, only the empty command: start() then forks.
+    """
     if os.geteuid() == 0:
         return [()]
     program = own_program()
@@ -29,7 +32,7 @@ def attempts() -> list[tuple[str, ...]]:
 
 
 def start(command: tuple[str, ...]) -> tuple[HelperChannel, bool]:
-    """Start a helper with one of these commands. Returns the channel, and whether the start was permitted."""
+    """Start a helper with a command from attempts(). Returns the channel, and whether the start was permitted."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
     with theirs:
         if command:

@@ -24,7 +24,7 @@ class RunProfile(NamedTuple):
 
 
 def for_request(host: Host, profile: Profile, request: RunRequest) -> RunProfile:
-    """The profile that a front requests, adapted to its command. Raises QuietError."""
+    """The profile that a front requests, adapted to its command. Raises QuietError if this host cannot provide it."""
     mems = check_mems(request.mems) if request.mems is not None else None
     facts, record = Facts(host), journal.load(host)
     cpus = (record.cpus if record else profile.choose(facts, request.cpus)).isolated
@@ -32,7 +32,7 @@ def for_request(host: Host, profile: Profile, request: RunRequest) -> RunProfile
 
 
 def check_mems(text: str) -> str:
-    """Check the value of --mems ("auto", "leave" or a list of nodes) and return it. Raises UsageError."""
+    """Check the value of --mems and return it. Raises UsageError unless it is "auto", "leave" or a list of nodes."""
     if text not in ("auto", "leave"):
         try:
             nodes = cpulist.parse(text)
@@ -72,7 +72,7 @@ def profile_for_run(
 
 
 def _impossible(profile: str, partition: str, cpus: CpuSet, facts: Facts) -> str:
-    """Why the scheduler cannot balance these CPUs; "" if it can."""
+    """The reason why the scheduler cannot balance these CPUs; "" if it can."""
     if partition == "leave":
         return f'profile {profile} sets cpuset = "leave", so there is no partition'
     if len(cpus) == 1:

@@ -1,1 +1,1 @@
-"""The systemd unit that applies a profile at boot."""
+"""Generate quiet's systemd units, and install the unit that applies a profile at boot."""

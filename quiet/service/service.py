@@ -38,7 +38,7 @@ _STOP = (
     f"stop {systemd_unit.AFTER}",
 )  # stopped together, the target would wait for units that the restore starts
 _FOR_ALL = 0o755
-_TAKES_ROOT = "a service needs root; run it with sudo"
+_TAKES_ROOT = "installing or removing the service needs root; run this command with sudo"
 
 
 class Installed(NamedTuple):
@@ -110,7 +110,7 @@ def install(host: Host, profile: Profile, cpus: str | None = None, trust: bool =
 def remove(host: Host) -> ServiceReceipt:
     """Stop the service, which restores its settings, and remove all of its files.
 
-    Raises Refused if the unit of this name belongs to another package, or if permission is denied.
+    Raises Refused if the unit of this name belongs to another package, or if the service cannot be stopped or removed.
     """
     service = installed(host)
     if service is None:
@@ -157,7 +157,7 @@ def _check_systemd(host: Host) -> None:
 
 
 def _check_name(host: Reader) -> None:
-    """Raise Refused if the name belongs to another package's unit, or to a mask, which an administrator set."""
+    """Raise Refused if another package has a unit of this name, or if an administrator has masked it."""
     for folder in systemd_unit.FOLDERS:
         path = f"{folder}/{NAME}"
         if not host.is_entry(path) or (path == UNIT and installed(host)):

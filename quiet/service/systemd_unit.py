@@ -138,8 +138,8 @@ def _rivals(reader: Reader) -> list[tuple[str, str]]:
 def _late(reader: Reader) -> bool:
     """Whether a rival is ordered after multi-user.target itself, as TLP is.
 
-    Then the service must wait for the rival too, to avoid a cycle; otherwise it should not, so that units that wait for
-    the service can be part of that target.
+    Then the service must also be ordered after this target, to avoid a cycle; otherwise it should not be, so that units
+    that wait for the service can be part of the target.
     """
     return any(_is_after_target(found) for _, found in _rivals(reader))
 
@@ -159,7 +159,10 @@ def _is_after_target(unit: str) -> bool:
 
 
 def word(text: str) -> str:
-    """Quote one word for a unit file (systemd.syntax(7)); % is doubled, because it begins a specifier."""
+    """Quote one word for a unit file (systemd.syntax(7)); % is doubled, because it begins a specifier.
+
+    Raises UsageError for unprintable characters.
+    """
     if not text.isprintable():
         raise UsageError(f"{text!r}: a systemd unit cannot contain unprintable characters")
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%") + '"'

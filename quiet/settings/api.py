@@ -38,7 +38,7 @@ class AppliedHost(NamedTuple):
         return self.cpus.isolated
 
     def join(self, pid: int = 0) -> None:
-        """Move a process (0: the caller) onto the isolated CPUs. Raises Refused."""
+        """Move a process (0: the caller) onto the isolated CPUs. Raises Refused if that is not possible."""
         join(self.isolated, pid)
 
 

@@ -46,8 +46,8 @@ class AppliedState:
     settled: dict[str, str | None] = field(default_factory=dict)  # the values after all writes, by target
     complete: bool = False  # every write of the apply was attempted
     restoring: bool = False  # a restore has begun
-    conflicts: set[str] = field(default_factory=set)  # written targets that another program had changed by then
-    foreign: set[str] = field(default_factory=set)  # other recorded targets that another program had changed by then
+    conflicts: set[str] = field(default_factory=set)  # written targets changed by another program before the restore
+    foreign: set[str] = field(default_factory=set)  # other recorded targets changed by another program before it
     restored: set[str] = field(default_factory=set)  # targets restored by an incomplete restore
     sealed: bool = True  # the lines have checksums
     damage: list[Damage] = field(default_factory=list)
@@ -73,13 +73,13 @@ class AppliedState:
 
 
 def unknown(reason: str) -> AppliedState:
-    """The state of a journal that cannot be read at all."""
+    """The state of a journal that cannot be read at all, for this reason; "": an empty state without damage."""
     nothing = CpuPartition(frozenset(), frozenset(), frozenset(), "unknown: the journal is damaged")
     return AppliedState("unknown", "", nothing, "", 0.0, True, damage=[Damage(0, reason)] if reason else [])
 
 
 def read(data: bytes) -> AppliedState:
-    """The state that a journal describes; `damage` names a line that was altered or cannot be parsed.
+    """The state that a journal describes; `damage` names each line that was altered or cannot be parsed.
 
     A damaged journal counts as incomplete, because it cannot show which settings another program has changed.
     """
@@ -181,7 +181,7 @@ def _write(record: AppliedState, op: str, target: str, item: Item) -> None:
 
 
 def _target_state(fields: object) -> TargetState:
-    """Parse a recorded target. Raises ValueError."""
+    """Parse a recorded target. Raises ValueError if it is malformed."""
     match fields:
         case [str(knob), str(target), str(kind), str() | None as before, str() | None as identity, bool(passing)]:
             registry.split(target)

@@ -58,9 +58,10 @@ def apply(
 ) -> Receipt:
     """Apply the profile to the host.
 
-    `passing`: apply for one command only; `again`: apply only if the profile is already applied. Waits up to `patience`
-    seconds for another quiet process to end. Raises Refused if it does not end, if another profile is applied, or if
-    there is no space for the journal; Incomplete if the journal or a setting can no longer be written.
+    `requested`: the CPUs to isolate (None: those of the profile); `passing`: apply for one command only; `again`: apply
+    only if the profile is already applied. Waits up to `patience` seconds for another quiet process to end. Raises
+    Refused if it does not end, if another profile is applied, or if there is no space for the journal; Incomplete if
+    the journal or a setting can no longer be written.
     """
     with locked(host, patience):
         record = journal.load(host)
@@ -92,8 +93,8 @@ def _cpus(host: Host, profile: Profile, requested: str | None, record: AppliedSt
             )
         if profile.knobs.get("rivals") == "refuse" and (names := rivals.running(Facts(host))):
             raise Refused(
-                f'the profile has rivals = "refuse", and {", ".join(names)} runs or is enabled; stop and disable it, '
-                'or set rivals = "quiet"'
+                f'the profile has rivals = "refuse", but these run or are enabled: {", ".join(names)}; stop and '
+                'disable them, or set rivals = "quiet"'
             )
         return profile.choose(Facts(host), requested)
     if record.restoring:

@@ -41,7 +41,7 @@ class HeldSettings:
         self._arguments = (host, knob, source, title, kind)
 
     def set(self, values: Mapping[str, str]) -> None:
-        """Hold other values. Raises Refused, which names the first value that the kernel rejects."""
+        """Change values of the hold, or add some. Raises the same errors as `begin_hold`."""
         host, knob, source, title, kind = self._arguments
         begin_hold(host, values, knob=knob, source=source, title=title, kind=kind)
 
@@ -137,7 +137,7 @@ def end_hold(host: Host, source: str) -> None:
     """Restore the settings that were applied under this source; do nothing if there are none.
 
     Ignores signals that would end the process while it restores. Raises Incomplete, which names the first value that
-    could not be restored.
+    could not be restored, and Refused if the source in the journal is damaged.
     """
     record = journal.read(host)
     if record is not None and not record.source:

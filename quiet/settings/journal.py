@@ -85,7 +85,7 @@ def read(reader: Reader) -> AppliedState | None:
 def isolated_cpus(reader: Reader | None = None) -> CpuSet:
     """The isolated CPUs of the host: the applied profile's or, if nothing is applied, the CPUs isolated at boot.
 
-    A hold has none of its own. Raises Refused if the journal is damaged or cannot be read.
+    A hold isolates no CPUs. Raises Refused if the journal is damaged or cannot be read.
     """
     reader = reader or Reader()
     record = load(reader)

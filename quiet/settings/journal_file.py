@@ -29,7 +29,7 @@ def content(reader: Reader) -> bytes | str | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     except PermissionError as error:
-        raise Refused(f"the journal {FILE} cannot be read: {error.strerror}; run this as root") from None
+        raise Refused(f"the journal {FILE} cannot be read: {error.strerror}; run the command as root") from None
     except OSError as error:
         return "it is not a regular file" if error.errno in (errno.ELOOP, errno.ENXIO) else str(error.strerror)
     try:
@@ -87,7 +87,10 @@ def _aside(reader: Reader) -> str:
 
 
 def discard(reader: Reader, copy: str) -> str:
-    """Remove a damaged journal, or move it aside if it was not copied. Returns the path of the copy. Raises OSError."""
+    """Remove a damaged journal, or move it aside if it was not copied. Returns the path of the copy.
+
+    Raises OSError if the journal cannot be removed or renamed.
+    """
     with reader.place(FILE, follow=False) as place:
         if copy:
             os.unlink(place)
@@ -100,7 +103,7 @@ def discard(reader: Reader, copy: str) -> str:
 def allocate(fd: int, start: int, size: int) -> None:
     """Allocate space beyond the end of a file with fallocate(2), without changing its size.
 
-    Raises OSError, except if the file system does not support fallocate(2).
+    Raises OSError if there is too little space; does nothing if fallocate(2) is not supported.
     """
     import ctypes
 

@@ -32,7 +32,7 @@ class StoppedHalfWay(Incomplete):
 
 
 class Journal:
-    """Writes the journal; use it under `locked`.
+    """Writes the journal; use it inside host.lock.locked().
 
     An existing journal is continued in its format; `begin` starts another one. `lenient`: after a failed write, all
     further lines are omitted, and `failure` gives the reason.
@@ -84,7 +84,10 @@ class Journal:
                 raise
 
     def reserve(self, entries: Sequence[TargetState], writes: Sequence[tuple[str, str]], known: Iterable[str]) -> None:
-        """Reserve the space for an apply of these entries and writes, and for its restore. Raises Refused."""
+        """Reserve the space for an apply of these entries and writes, and for its restore.
+
+        Raises Refused if there is too little space.
+        """
         size = _room(entries, writes, known)
         try:
             journal_file.allocate(self._fd, self._tail.end, size)
@@ -130,7 +133,7 @@ class Journal:
         self._add({"op": "back", "targets": sorted(restored)})
 
     def remove(self) -> None:
-        """Remove the journal, because nothing is applied. Raises OSError."""
+        """Remove the journal, because nothing is applied. Raises OSError if it cannot be removed."""
         with self._reader.place(FILE, follow=False) as place:
             os.unlink(place)
 
@@ -201,7 +204,7 @@ def opened(host: Reader) -> Iterator[Journal]:
 
 @contextlib.contextmanager
 def unchanged(log: Journal, started: bool) -> Iterator[None]:
-    """If the block fails before the first change, remove the journal that it has `started`. Raises Refused."""
+    """If the block fails before the first change, remove the journal that it has `started`. OSError becomes Refused."""
     try:
         yield
     except (OSError, QuietError) as error:

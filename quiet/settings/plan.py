@@ -44,7 +44,8 @@ Targets = tuple[tuple[str, str], ...]  # (knob, target)
 class Plan:
     """Everything that `apply` would do, in order.
 
-    `profile`: its name; `missing_boot`: kernel parameters of the profile that the running kernel was booted without.
+    `profile`: the profile's name; `missing_boot`: kernel parameters of the profile that the running kernel was booted
+    without.
     """
 
     def __init__(
@@ -82,8 +83,9 @@ def make(
 ) -> Plan:
     """Compare the host with the profile and return the plan.
 
-    `settled`: the values that the kernel substituted in an earlier apply, by target; `refused`: the reasons for its
-    rejections, by target. The plan skips these targets (of `settled`: while they still have the substituted value).
+    `settled`: the values that the kernel substituted in an earlier apply, by target; `refused`: the reasons for the
+    kernel's rejections, by target. The plan skips these targets (of `settled`: while they still have the substituted
+    value).
     """
     facts = facts or Facts(reader)
     changes: list[Change] = []

@@ -55,7 +55,10 @@ class Profile(NamedTuple):
     services: Mapping[str, tuple[str, ...]] = {}  # units to stop, units to keep
 
     def choose(self, facts: Facts, requested: str | None = None) -> CpuPartition:
-        """Select the CPUs for this host; `requested` is the value of --cpus. Raises UsageError or Refused."""
+        """Select the CPUs for this host; `requested`: the value of --cpus, None if not given.
+
+        Raises UsageError for a wrong CPU list, and Refused if no CPU can be isolated.
+        """
         source = "--cpus" if requested is not None else f"profile {self.name}: cpus.isolated"
         smt = self.knobs.get("smt", "leave")
         isolated = self.isolated if requested is None else requested
@@ -93,7 +96,7 @@ def load(name: str) -> Profile:
         )
         raise UsageError(f"profile {name}: {hint}") from None
     except UnicodeDecodeError:
-        raise UsageError(f"profile {name}: not a text file in UTF-8") from None
+        raise UsageError(f"profile {name}: not UTF-8 text") from None
     except OSError as error:
         raise UsageError(f"profile {name}: {error.strerror}") from None
     _check_is_profile(text, name)

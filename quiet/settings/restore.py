@@ -143,7 +143,7 @@ def _restore(host: Host, record: AppliedState, log: Journal | None, force: bool,
     found = {target: registry.get(host, target) for target in entries}
     gone = {e.target for e in entries.values() if _is_gone(host, e)}
     conflicts, foreign = _others(record, found)
-    if record.restoring:  # this restore's own writes changed it, not another program
+    if record.restoring:  # other differences come from the interrupted restore
         conflicts, foreign = conflicts & record.conflicts, record.foreign
     # targets that an earlier restore has restored and that another program has changed since then
     theirs = {
@@ -321,7 +321,7 @@ def _widen_children(host: Host, record: AppliedState) -> None:
 
 
 def _ancestor(reader: Reader, tid: int, known: dict[int, TargetState]) -> TargetState | None:
-    """The nearest recorded ancestor of a thread: first the thread's process, then the parents."""
+    """The nearest recorded ancestor of a thread: first the thread's process, then the parents; None without one."""
     group = status_field(reader.text(f"/proc/{tid}/status"), "Tgid")
     pid = int(group) if group else 0
     for _ in range(64):

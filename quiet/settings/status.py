@@ -45,7 +45,11 @@ class AppliedProfile(NamedTuple):
 
 
 class HostStatus(NamedTuple):
-    """The status of a host for `quiet status`. `unreachable`: effects of the hypervisor that no knob can prevent."""
+    """The status of a host for `quiet status`.
+
+    `confined`: the reason why quiet cannot change any setting, else None; `unreachable`: effects of the hypervisor that
+    no knob can prevent.
+    """
 
     version: str
     kernel: str | None

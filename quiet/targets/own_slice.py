@@ -1,4 +1,4 @@
-"""Create the slice of the isolated CPUs as a systemd unit, so that systemd keeps its cgroup and leaves its files alone.
+"""Create the slice of the isolated CPUs as a systemd unit, so that systemd neither removes nor changes its cgroup.
 
     own-slice:quiet.slice                    "present", absent, or incomplete: NOT_STARTED, NO_UNIT
     own-slice:quiet.slice/AllowedCPUs        a property of the slice (systemd.resource-control(5)): "2-3"
@@ -24,7 +24,7 @@ _HEAD = "# by quiet; `quiet restore` removes it\n[Unit]\nDescription=The isolate
 _LIVE = {"AllowedCPUs": "cpuset.cpus", "AllowedMemoryNodes": "cpuset.mems", "MemorySwapMax": "memory.swap.max"}
 _UNITS = (".scope", ".service", ".slice")
 NOT_STARTED, NO_UNIT = "a unit without its cgroup", "a cgroup without our unit"
-"""The states after a kill between two steps, which a restore must not treat as absent; or another program's unit."""
+"""The states after a kill between two steps, or if the cgroup is not ours; a restore must not treat them as absent."""
 
 
 def _file(name: str) -> str:

@@ -117,7 +117,10 @@ def watched_files(reader: Reader, target: str) -> Sequence[str]:
 
 
 def identity(reader: Reader, target: str) -> str | None:
-    """The identity of the object that a target names now, or None; a recorded value applies only to the same object."""
+    """The identity of the object that a target names now; a recorded value applies only to the same object.
+
+    None if targets of this type have no identity, or if the object is absent.
+    """
     target_type, name = split(target)
     return target_type.identity(reader, name)
 
@@ -128,7 +131,7 @@ def same_thing(identity: str | None, recorded: str | None) -> bool:
 
 
 def current_name(reader: Reader, target: str, recorded: str | None) -> str:
-    """The current name of a target with a recorded identity, because network interfaces can be renamed."""
+    """The current name of a target with a recorded identity; network interfaces can be renamed."""
     target_type, name = split(target)
     if recorded is None:
         return target

@@ -38,7 +38,7 @@ def booted(reader: Reader) -> bool:
 
 
 def places(reader: Reader) -> list[str]:
-    """The existing directories of unit files, by precedence. The directories are not listed, because they are large."""
+    """The existing directories of unit files, by precedence. Their content is not listed, because it is large."""
     return [folder for folder in PATHS if reader.exists(folder)]
 
 
@@ -59,7 +59,7 @@ def template(name: str) -> str:
 
 
 def runs(reader: Reader, name: str) -> bool:
-    """Whether a service has processes, from its cgroup; without systemctl, so it also works for a recorded tree."""
+    """Whether a service has processes, judged by its cgroup; this needs no systemctl, and works for a recorded tree."""
     stem, at, _ = name.partition("@")
     inner = f"system-{stem.replace('-', chr(92) + 'x2d')}.slice/" if at else ""
     return any(reader.exists(f"{root}/system.slice/{inner}{name}") for root in _CGROUPS)

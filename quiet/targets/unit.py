@@ -1,6 +1,6 @@
 """Control whether a systemd unit is active, and whether it is masked for this boot.
 
-    unit:cron.service    "active enabled", "inactive static masked"; a write only uses the words active and masked
+    unit:cron.service    "active enabled", "inactive static masked"; a write uses only the words active and masked
 
 Only a mask is reliable: D-Bus, a socket, a timer or a path can restart a unit that is merely stopped. The mask is a
 link in /run, which a reboot clears; the link is in system.control if a file of the unit takes precedence over

@@ -1,1 +1,1 @@
-"""`quiet watch`, which runs continuously and reports or repairs drift from the applied profile."""
+"""Implement `quiet watch`, which runs continuously and reports or repairs drift from the applied profile."""

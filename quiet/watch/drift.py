@@ -1,4 +1,4 @@
-"""Detect drift by planning some knobs, keep a ledger of open drifts, and repair drift by applying the profile again."""
+"""Detect drift by planning knobs again, keep a ledger of open drifts, and repair drift by another apply."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _offline(state: AppliedState, facts: Facts) -> list[Change]:
 
 @dataclass(slots=True)
 class Ledger:
-    """The open drifts, and the total number of drifts so far."""
+    """The open drifts by target, and the total numbers of drifts detected and repaired."""
 
     open: dict[str, Change] = field(default_factory=dict)
     seen: int = 0
@@ -69,7 +69,7 @@ class Ledger:
 def repair(host: Host, profile: Profile, drifts: Iterable[Change]) -> dict[str, str]:
     """Apply the profile again with the same journal and engine, so that a restore still writes the original values.
 
-    Returns the reasons for failures, by target. Raises QuietError if nothing could be applied.
+    Returns the reasons for skips and failures, by target. Raises QuietError if nothing could be applied.
     """
     offline = [Write(change.target, "1", value_types.NUMBER) for change in drifts if change.knob == CPUS]
     if offline:  # the CPUs were online during the apply, so nothing has to be recorded

@@ -1,4 +1,4 @@
-"""Combine the sources of notifications: files, devices, network interfaces, processes; handle the ending signals."""
+"""Combine the sources of notifications, which are files, devices, network interfaces and processes; handle signals."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class Pending:
             self.add(knobs, "an overflow of notifications", now)
 
     def judge_tasks(self, facts: Facts, away: CpuSet) -> None:
-        """Detect new threads that may run on the CPUs `away`, isolated or offline, and rivals among the new threads."""
+        """Detect new threads that may run on the CPUs `away` (isolated or offline), and rivals among new threads."""
         wanted: set[str] = set()
         masks: dict[str, bool] = {}
         for tid in sorted(self.tids)[:_MOST_TASKS]:
@@ -154,7 +154,7 @@ class Sources:
     def register(self, poll: select.poll, resting: bool) -> None:
         """Register the sources that wake the watcher.
 
-        `resting`: exclude new processes, whose socket keeps the messages.
+        `resting`: exclude notifications of processes, which stay in their socket.
         """
         for source in (self._files, self._devices, self._links):
             if source is not None:
@@ -193,7 +193,7 @@ class Sources:
 
 
 class StopSignals:
-    """Signals that end the watch. `signal`: the name of the received signal, "" if none."""
+    """A context manager for the signals that end the watch. `signal`: the name of the received signal, "" if none."""
 
     def __init__(self) -> None:
         self.signal = ""

@@ -15,7 +15,11 @@ WATCHING, DRIFT, MENDED, REPAIRED, REFUSED, INTERRUPTED, NOTE, ENDED = NAMES = (
 
 @dataclass(frozen=True, slots=True)
 class WatchSummary:
-    """The summary at the end of a watch."""
+    """The summary at the end of a watch.
+
+    `looks`: the number of checks; `drifts`, `repaired`, `open`: how many drifts were detected, were repaired, and are
+    still open; `cpu_percent`: CPU time as a share of one CPU.
+    """
 
     seconds: float
     cpu_seconds: float

@@ -28,7 +28,7 @@ NAME, LOCK = "interruptions.jsonl", "interruptions.lock"
 OLD = NAME + ".1"
 MOST_BYTES = 16 << 20  # maximum size of both files together
 MINUTE_S = 60
-QUIET_S, EXPECTED_S = 600, 3600  # covered by a line without interruptions, and by one of expected ones
+QUIET_S, EXPECTED_S = 600, 3600  # time covered by a line without interruptions, and by a line of expected ones
 _WAITING_BYTES = 1 << 20  # maximum number of bytes kept in memory while the disk is full
 
 CpuCounts = dict[int, dict[str, int]]
@@ -37,9 +37,10 @@ CpuCounts = dict[int, dict[str, int]]
 class HistoryWriter:
     """Appends to the history in a directory.
 
-    Raises Refused if another process keeps the history there, or if the directory cannot be written.
+    Raises Refused if another process writes the history there, or if the directory cannot be written.
 
-    Times are in seconds since the epoch. `write()` raises OSError if the disk is full; up to a MiB may be buffered.
+    Times are in seconds since the epoch. `write()` raises OSError if the disk is full; the latest MiB of
+    lines then stays in memory.
     """
 
     def __init__(self, reader: Reader, folder: str, most_bytes: int = MOST_BYTES) -> None:
@@ -91,7 +92,7 @@ class HistoryWriter:
         self.write()
 
     def write(self) -> None:
-        """Write the buffered lines. Raises OSError."""
+        """Write the buffered lines. Raises OSError if that is not possible now."""
         if not self._waiting:
             return
         if os.fstat(self._fd).st_nlink == 0:

@@ -42,7 +42,7 @@ class CauseHistory:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """A summary of the history since a given time, for one CPU, or for all (`cpu` None).
+    """A summary of the history since a time (`since` None: all of it), for one CPU, or for all (`cpu` None).
 
     `watched_s`: the watched time in seconds; `expected`: interruptions by the scheduler tick, by cause; `damaged`:
     the number of unreadable lines.
@@ -75,10 +75,9 @@ class _Line:
 
 
 def since(text: str, now: float | None = None) -> float:
-    """Parse a time of `--since`: "8h", "30min", "22:00" (the most recent), or a date with or without a time. Raises
-    UsageError.
+    """Parse a time of `--since`: "8h", "30min", "22:00" (the most recent), or a date with or without a time.
 
-    Returns seconds since the epoch.
+    Returns seconds since the epoch. Raises UsageError for any other text.
     """
     now = time.time() if now is None else now
     if match := re.fullmatch(r"(\d{1,6})(s|m|min|h|d)", text, re.ASCII):
@@ -137,7 +136,10 @@ def _named(cause: str) -> Cause:
 
 
 def _lines(reader: Reader, folder: str) -> Iterator[_Line | None]:
-    """Yield the lines of both files, the older file first; None for a damaged line. Raises UsageError."""
+    """Yield the lines of both files, the older file first; None for a damaged line.
+
+    Raises UsageError if there is no history, or if it cannot be read.
+    """
     found = False
     for name in (OLD, NAME):
         path = f"{folder}/{name}"

@@ -41,14 +41,17 @@ class Interruption(NamedTuple):
 
 
 class ProcTable(NamedTuple):
-    """The content of a file: the position of each CPU's column, and the text after each label."""
+    """The content of a file: the position of each CPU's column (empty if each CPU has a row), and the rows by label."""
 
     columns: dict[int, int]
     rows: dict[str, bytes]
 
 
 class InterruptCounts:
-    """The counters of a host, with their values at the last check. Raises QuietError if none can be read."""
+    """The counters of a host, with their values at the last check. `missing`: the files that cannot be read.
+
+    Raises QuietError if /proc/interrupts cannot be read.
+    """
 
     def __init__(self, reader: Reader) -> None:
         self.missing: list[str] = []
@@ -70,7 +73,7 @@ class InterruptCounts:
         self._files = {}
 
     def look(self, cpus: CpuSet) -> list[Interruption]:
-        """The interruptions of these CPUs since the last check. Raises OSError."""
+        """The interruptions of these CPUs since the last check. Raises OSError if a file cannot be read."""
         found: list[Interruption] = []
         grown: dict[int, dict[str, float]] = {}
         purposes: dict[str, str] = {}

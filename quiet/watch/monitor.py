@@ -47,7 +47,7 @@ class _Pending:
 class Monitor:
     """Monitors CPUs: call start(), look() whenever the time `at` (time.monotonic()) is reached, and end().
 
-    Creating a Monitor may raise QuietError.
+    Creating a Monitor raises QuietError if interruptions cannot be counted.
     """
 
     def __init__(
@@ -132,7 +132,7 @@ class Monitor:
             self._counts.close()
 
     def _sorted(self, items: list[Interruption]) -> tuple[list[Interruption], list[Interruption]]:
-        """Separate the interruptions from the expected ones of the tick, on CPUs with a tick."""
+        """Separate the unexpected interruptions from those by the tick, which are expected on CPUs with a tick."""
         usual = [item.cause in TICK and item.cpu not in self._tickless for item in items]
         return (
             [item for item, tick in zip(items, usual, strict=True) if not tick],
@@ -222,7 +222,7 @@ def _on(cpus: Iterable[int]) -> str:
 
 
 def watch_alone(monitor: Monitor, cpus: CpuSet, seconds: float | None, report: Callable[[WatchEvent], None]) -> None:
-    """Count interruptions without a profile, until a signal or for `seconds`."""
+    """Count interruptions without a profile, until a signal arrives, or for `seconds` (None: no limit)."""
     with StopSignals() as signals:
         monitor.start(cpus)
         began, cpu_began, looks = time.monotonic(), spent(), 0

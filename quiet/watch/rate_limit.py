@@ -11,7 +11,7 @@ BURST_S = 5.0
 SOON_SHARE = 0.01  # share of one CPU for full checks after notifications of devices
 TASKS_SHARE = 0.02  # share of one CPU for checking new threads
 SETTLE_S, TASKS_SETTLE_S = 0.2, 0.3  # notifications come in bursts, and most threads end soon
-SOON_S = 2.0  # minimum time between two checks of everything
+SOON_S = 2.0  # minimum time between two full checks
 FEWEST_S = 0.5  # minimum time between two repairs
 MOST_S = 60.0
 
@@ -77,7 +77,7 @@ class RateLimit:
         return max(first + TASKS_SETTLE_S, self._tasks_from)
 
     def repaired(self, now: float) -> None:
-        """Record a repair. The wait before the next one grows, because another program writes the same settings."""
+        """Record a repair. The wait grows if repairs follow each other closely: another program writes the settings."""
         calm = now - self.repair_at > MOST_S
         self._patience = FEWEST_S if calm else min(2 * self._patience, MOST_S)
         self.repair_at = now + self._patience

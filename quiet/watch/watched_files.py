@@ -1,4 +1,4 @@
-"""List the files whose change means drift: files of all targets of the applied profile, and cgroups of services."""
+"""List the files whose change may mean drift: files of all targets of the applied profile, and cgroups of services."""
 
 from __future__ import annotations
 
@@ -33,12 +33,15 @@ def folders() -> dict[str, set[str]]:
 
 
 def rechecked_on(trigger: Trigger) -> set[str]:
-    """The knobs that must be checked again when a service or task starts or a device appears, by `trigger`."""
+    """The knobs that must be checked again after a trigger: a service or task starts, or a device appears."""
     return {knob.name for knob in KNOBS if knob.recheck_on == trigger}
 
 
 def targets(profile: Profile, state: AppliedState, facts: Facts) -> Iterator[tuple[str, str]]:
-    """Yield (knob, target) for each target of the applied profile, except tasks and interrupts."""
+    """Yield (knob, target) for each recorded target, each target that the rules name, and the isolated CPUs.
+
+    The rules of knobs that move tasks are omitted.
+    """
     yield from ((entry.knob, entry.target) for entry in state.entries.values())
     chosen = {name: choice for name, choice in profile.knobs.items() if choice != "leave"}
     for knob in KNOBS:

@@ -31,7 +31,10 @@ _WAITING = (
 
 @dataclass(frozen=True, slots=True)
 class WatchOptions:
-    """The options of `quiet watch`. Times are in seconds; `seconds` None: no limit."""
+    """The options of `quiet watch`. Times are in seconds.
+
+    `rescan_s`: the minimum interval of full checks; `seconds`: the time limit, None: no limit.
+    """
 
     repair: bool = False
     rescan_s: float = 60.0

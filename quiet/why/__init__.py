@@ -1,1 +1,1 @@
-"""`quiet why`: run a command unchanged and report its interruptions."""
+"""Implement `quiet why`: run a command and report its interruptions, without changing the host."""

@@ -21,7 +21,10 @@ from quiet.why.run_command import Command
 
 
 def why(command: Sequence[str], profile: Profile, trace: bool = True) -> CommandReport:
-    """Run a command and report its interruptions. Raises UsageError if there is no such command."""
+    """Run a command and report its interruptions.
+
+    Raises UsageError if there is no such command, and NotExecutedError if the kernel does not execute it.
+    """
     host = Host()
     with Command(command) as running:
         observer = Observer(host, Facts(host).online, CommandTasks(host, running.pid), trace=trace)

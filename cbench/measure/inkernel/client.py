@@ -164,7 +164,9 @@ def opened() -> Iterator[int]:
 
 @contextlib.contextmanager
 def bound(cpu: int) -> Iterator[None]:
-    """A context in which this thread is bound to `cpu`; its affinity is restored at the end."""
+    """A context in which this thread is bound to `cpu`; its affinity is restored at the end. Raises UsageError if `cpu`
+    is not online, Refused if this process may not run there.
+    """
     with contextlib.ExitStack() as stack:
         try:
             stack.enter_context(affinity({cpu}))
@@ -210,7 +212,7 @@ def refusal(answer: ModuleAnswer, function: str, params: Mapping[str, int], cpu:
     if error == errno.ENOTTY or reason in (Reason.BAD_VERSION, Reason.BAD_WORKLOAD):
         return Refused(
             "the loaded module belongs to another version of cbench: as root, rmmod cbench, then build and load "
-            "this one"
+            "the module of this version"
         )
     if reason == Reason.BAD_PARAM:
         return UsageError(_rejected(function, params))
@@ -223,8 +225,8 @@ def refusal(answer: ModuleAnswer, function: str, params: Mapping[str, int], cpu:
         Reason.CPU_OFFLINE: moved,
         Reason.NOT_BOUND: moved,
         Reason.BUSY: "another process is measuring in the kernel: wait until it ends",
-        Reason.NO_MEMORY: f"{work}: the kernel does not have that much memory to spare; reduce its buffer with --param",
-        Reason.TOO_LONG: f"{work}: interrupts would be off for {took} or more per trial, at most "
+        Reason.NO_MEMORY: f"{work}: the kernel cannot allocate its memory; reduce the buffer with --param",
+        Reason.TOO_LONG: f"{work}: interrupts would be off for {took} or more per trial; at most "
         f"{limit_ns / 1e6:g} ms is allowed; try --param n={max(1, answer.fitting_n)}",
         Reason.SIGNAL: "interrupted by a signal before the first trial",
     }

@@ -47,8 +47,9 @@ def headers(environment: Mapping[str, str], release: str) -> Path:
 def build(folder: Path, make: Sequence[str], *options: str) -> Path:
     """Build the module in `folder` and return its path.
 
-    `make`: `make -C TREE` plus the variables of a cross-build. If the build fails, its output goes to stderr, and the
-    function raises UsageError with the first line that reports an error.
+    `make`: `make -C TREE` plus the variables of a cross-build. The output of make goes to stderr. Raises UsageError if
+    `folder` cannot be written, if make is missing, or if the build fails, then with the first line that reports an
+    error.
     """
     folder = folder.resolve()
     wanted = shutil.ignore_patterns("*.py", "__pycache__", "*.o", "*.ko", "*.cmd", "*.mod*")

@@ -18,8 +18,8 @@ from quiet import QuietError, UsageError
 CHUNK = 1000
 """The number of trials in one request, and so the most that are lost if the measurement is interrupted."""
 AGAIN = 10
-"""The number of trials discarded at the beginning of each request, because other programs used the caches in
-between.
+"""The number of trials discarded at the beginning of each request, because other programs may have used the caches
+since the previous request.
 """
 HELD = "interrupts off", "interrupts off, every other CPU held by stop_machine()"
 
@@ -37,7 +37,8 @@ def check(workload: Workload, counter: str) -> None:
 def session(name: str, job: Job, stop_machine: bool, keeper: Keeper | None, enough: Enough | None) -> Session:
     """Measure a job with interrupts off, in requests of CHUNK trials; the keeper gets each request's trials at once.
 
-    Raises QuietError if the module cut a request short, otherwise the errors of client.measure().
+    `enough` may end the measurement early. Raises QuietError if the module cuts a request short, and the errors of
+    client.measure().
     """
     params, count, warmup = job.params, job.trials, job.warmup
     request = partial(

@@ -47,7 +47,7 @@ class AnalysisRules:
 
     @property
     def correction(self) -> str:
-        """The correction for the number of series, one of multiple_testing's."""
+        """The correction for the number of series, a constant of multiple_testing."""
         return multiple_testing.NONE if self.published else multiple_testing.BONFERRONI
 
 

@@ -113,7 +113,7 @@ def _away(ordered: Values) -> Values:
 
 
 def _folded(ordered: Values) -> tuple[Values, Values]:
-    """The distances from the median, in ascending order: of the values below the median, and of the others."""
+    """The distances of the values below the median, and of the other values, from the median; each ascending."""
     middle = _on_the_grid(ordered)
     below = int(ordered.searchsorted(middle))
     return middle - ordered[:below][::-1], ordered[below:] - middle

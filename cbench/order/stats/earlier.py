@@ -34,8 +34,8 @@ class Earlier:
 
 @dataclass(frozen=True, slots=True)
 class EarlierTests:
-    """For each series, the earlier test that changes it most. `pairs`: the number of compared pairs of a series and a
-    test.
+    """For each series, the earlier test that changes it most (`found`). `pairs`: the number of compared pairs of a
+    series and a test; 0 if the data do not allow the search.
     """
 
     found: tuple[Earlier, ...]
@@ -75,8 +75,8 @@ def earlier(trials: Trials, gone: Flags | None = None, only: Container[str] | No
 def _strongest(
     values: Values, positions: Codes, before: NDArray[np.bool_]
 ) -> tuple[tuple[int, LabelEffect] | None, int]:
-    """The column of `before` that separates the values best, with its effect; and the number of columns with two
-    groups.
+    """The column of `before` that separates the values best, with its effect (None if there is none, or if a trend over
+    the positions separates them equally well); and the number of columns with two groups.
     """
     ordered = Ordered.of(values)
     split, n = before[ordered.order], values.size

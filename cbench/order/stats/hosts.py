@@ -36,9 +36,10 @@ FEWEST_SPREAD = 4
 
 @dataclass(frozen=True, slots=True)
 class HostOrders:
-    """One series on one host. `p`: fixed against random order on this host alone, not corrected; `delta_pct`,
-    `interval`: (fixed - random)/fixed in %, by Hodges and Lehmann. `p_level`, `level_pct`: this host's median against
-    the other hosts' medians; `p_effect`: its effect of the order against the other hosts' effects.
+    """One series on one host; None for a number that cannot be computed. `p`: fixed against random order on this host
+    alone, not corrected; `delta_pct`, `interval`: (fixed - random)/fixed in %, by Hodges and Lehmann. `p_level`,
+    `level_pct`: this host's median against the other hosts' medians; `p_effect`: its effect of the order against the
+    other hosts' effects.
     """
 
     host: str
@@ -74,7 +75,7 @@ class HostComparison:
 def aligned(trials: Trials) -> Trials:
     """The trials with each host's values of a series moved to the series' level over all hosts; unchanged with one
     host. Values are scaled if the levels of all hosts are positive, otherwise shifted. Both orders of a host change by
-    the same amount.
+    the same factor or amount.
     """
     if trials.host is None:
         return trials
@@ -103,8 +104,9 @@ def compare(
     names: Sequence[str],
     pair: Codes | None,
 ) -> tuple[tuple[HostOrders, ...], float | None, float | None]:
-    """The results of one series on each host, the p-value of the interaction, and the p-value of pooled ranks. `value`:
-    each host's original values, none missing; `pair`: the pair number of each row, if runs are compared in pairs.
+    """The results of one series on each host, the p-value of the interaction, and the p-value of pooled ranks (each
+    None if it cannot be computed). `value`: each host's original values, none missing; `pair`: the pair number of each
+    row, None if runs are not compared in pairs.
     """
     found, means, levels = [], [], []
     for number, name in enumerate(names):
@@ -164,7 +166,7 @@ def _of_host(name: str, fixed: Values, random: Values, matched: tuple[Values, Va
 
 def _effect(fixed: Values, random: Values, matched: tuple[Values, Values] | None) -> HostMean | None:
     """The effect on one host, random minus fixed: the difference of logarithms if all values are positive, otherwise
-    relative to the fixed order's median.
+    relative to the fixed order's median. None for fewer than two pairs, or fewer than two values in an order.
     """
     if matched is not None:
         away = shift.relative(*matched) if matched[0].size > 1 else np.empty(0)

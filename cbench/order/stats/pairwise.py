@@ -3,8 +3,8 @@
 This is step 5 in section 3 of D. Duplyakin et al., "Avoiding the Ordering Trap in Systems Performance Measurement",
 USENIX ATC 2023.
 
-In a given order, a test is above another one if the intervals of their medians do not overlap; otherwise the pair is
-undecided in that order. A pair changes if fixed and random order disagree on it.
+In a given order, a test is above another one if the interval of its median lies above that of the other median. If the
+intervals overlap, the pair is undecided in that order. A pair changes if fixed and random order disagree on it.
 """
 
 from __future__ import annotations

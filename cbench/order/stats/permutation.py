@@ -8,7 +8,8 @@ Therefore, p is computed in one of three ways:
   values that they have at most TABLES tables (two values: the hypergeometric distribution). This p is exact.
 - Otherwise, if the rank sum is nearly symmetric, its square is treated as a beta variable with the exact variance and
   kurtosis for these ranks, whose tails are lighter than those of the normal distribution.
-- Otherwise, the ranks are rounded to a grid that is coarse enough for counting.
+- Otherwise, the ranks are rounded to a grid that is coarse enough for counting. If the grid would have fewer steps than
+  the smaller sample has values, p comes from the chi-squared distribution after all.
 
 E. J. G. Pitman, "Significance tests which may be applied to samples from any populations. III", Biometrika 29 (1938)
 322-335, and G. E. P. Box, S. L. Andersen, "Permutation theory in the derivation of robust criteria", J. R. Statist.
@@ -126,7 +127,7 @@ def _excess(square: float, fourth: float, k: int, n: int) -> float:
 
 
 def _doubled(ties: tuple[int, ...]) -> list[int]:
-    """Twice the average rank of each distinct value, which is an integer."""
+    """Twice the average rank of each distinct value; the doubled ranks are integers."""
     ranks, start = [], 0
     for length in ties:
         ranks.append(2 * start + length + 1)
@@ -161,7 +162,8 @@ def _tables(ties: tuple[int, ...], k: int) -> int:
 @np.errstate(over="ignore", invalid="ignore")
 def _binomial(length: int, most: int, share: float) -> Values:
     """The probability that x of `length` values are in the sample, for x up to `most`, if each value is in the sample
-    with probability `share`. For a given total, every `share` gives the same distribution of tables.
+    with probability `share`; relative to the largest of these. For a given total, every `share` gives the same
+    distribution of tables.
     """
     ways = np.ones(most + 1)
     for x in range(most):

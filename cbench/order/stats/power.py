@@ -85,7 +85,9 @@ def superiority(apart: Values, shift: float) -> float:
 
 
 def runs_needed(apart: Values, shift: float, alpha: float, power: float, pairs: bool = False) -> int | None:
-    """The number of runs per order, or of pairs; None if the spread is unknown. At least 2, the minimum for a test."""
+    """The number of runs per order, or of pairs; at least 2, the minimum for a test. None if the spread is unknown, or
+    if all distances in `apart` exceed `shift`.
+    """
     if not apart.size or shift <= 0:
         return None
     away = superiority(apart, shift) - 0.5
@@ -93,9 +95,10 @@ def runs_needed(apart: Values, shift: float, alpha: float, power: float, pairs: 
 
 
 def detectable(apart: Values, runs: float, alpha: float, power: float, pairs: bool = False) -> float | None:
-    """The smallest shift that `runs` runs of each order detect, as a share of the median; None if it exceeds LARGEST.
-    `runs`: for samples of unequal size, the harmonic mean of the sizes. The result is one of the distances in `apart`;
-    equal distances count half, see superiority().
+    """The smallest shift that `runs` runs of each order, or pairs, detect, as a share of the median; None if it exceeds
+    LARGEST, if the spread is unknown, or if so few runs detect no shift. `runs`: for samples of unequal size, the
+    harmonic mean of the sizes. The result is one of the distances in `apart`; equal distances count half, see
+    superiority().
     """
     if not apart.size or runs < 2:
         return None
@@ -117,8 +120,8 @@ def runs_for_any_shift(alpha: float, power: float, pairs: bool = False) -> int:
 
 
 def runs_for_any_split(comparisons: int, alpha: float, share: float) -> int:
-    """The smallest number of runs in which this share of the runs can differ from the others with p < `alpha`,
-    corrected for so many comparisons.
+    """The smallest number of runs in which this share of the runs can differ from the others with p < `alpha`, after
+    Bonferroni's correction for `comparisons` comparisons.
     """
     return next(n for n in count(2) if comparisons * smallest_p(n, round(share * n)) < alpha)
 

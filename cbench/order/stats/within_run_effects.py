@@ -70,8 +70,8 @@ class LabelEffect:
 
 @dataclass(frozen=True, slots=True)
 class AgainstOthers(Grouped):
-    """The comparison of the trials with each label with all other trials of the same test, one array element per label;
-    for predecessors, one row of the matrix of predecessors.
+    """The comparison of each label's trials with all other trials of the same test, one array element per label; for
+    predecessors, one row of the matrix of predecessors.
     """
 
     medians_others: Values
@@ -123,7 +123,7 @@ class Ordered:
 
 
 def narrow(labels: Codes | None) -> NDArray[Any] | None:
-    """The numbers, converted to 16 bits if they fit, because numpy radix-sorts 16-bit numbers."""
+    """The labels, in 16 bits if they fit, because numpy radix-sorts 16-bit numbers; None if `labels` is None."""
     if labels is None or not labels.size or not -(2**15) <= int(labels.min()) <= int(labels.max()) < 2**15:
         return labels
     return labels.astype(np.int16)

@@ -46,7 +46,7 @@ def analyse(data: Data, options: ScreenOptions, progress: Progress = lambda word
     """Analyze a screen; unknown numbers in the result are None. Raises UsageError for an unusable filter."""
     alpha = data.alpha if options.alpha is None else options.alpha
     confidence = data.confidence if options.confidence is None else options.confidence
-    seed = data.seed % 2**63 if options.seed is None else options.seed  # a file may have a negative one
+    seed = data.seed % 2**63 if options.seed is None else options.seed  # a file may have a negative seed
     chosen = filters.chosen(data, options)
     treatments = int(chosen.keep.sum())
     first_alpha = min(FIRST_ALPHA, alpha / (treatments * len(data.series)))

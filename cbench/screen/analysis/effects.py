@@ -1,4 +1,4 @@
-"""Compute the factors' effects on one response: main effects, interactions, their tests in blocks, block plots."""
+"""Compute the factors' effects on one response: main effects, interactions, values by block, block plots."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from cbench.screen.stats.effects import Interaction, MainEffect, interaction, ma
 
 MOST_INTERACTIONS = 200
 ROUNDING = 1e-14
-"""A least-squares result below this share of the values' magnitude counts as zero."""
+"""An adjusted effect counts as equal to the plain effect if they differ by at most this share of the largest mean."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ def _main(part: ResponseSlice, number: int, each: MainEffect | None) -> MainEffe
 
 
 def _adjusted(each: MainEffect) -> float | None:
-    """The adjusted effect, or the plain effect itself if both are equal except for rounding."""
+    """The adjusted effect, None if there is none; or the plain effect itself if both are equal except for rounding."""
     if each.adjusted is None or abs(each.adjusted - each.effect) > ROUNDING * float(np.abs(each.means).max()):
         return each.adjusted
     return each.effect
@@ -108,14 +108,14 @@ def _pair(part: ResponseSlice, first: int, second: int, each: Interaction | None
 
 
 def matrix(part: ResponseSlice) -> Values:
-    """The values by block and treatment, shape (blocks, treatments with values), NaN if missing; if a design repeats a
-    treatment within a block, the mean of its values.
+    """The values by block and treatment, shape (blocks, treatments with values); NaN if missing. If a design repeats a
+    treatment within a block, its cell has the mean of its values.
     """
     return blocks(part)[1]
 
 
 def blocks(part: ResponseSlice) -> tuple[NDArray[np.intp], Values]:
-    """The batch of each block, and matrix()."""
+    """The batch of each block, and the values as matrix() returns them."""
     series = part.series
     column = np.full(len(part.data.treatments), -1, dtype=np.intp)
     column[part.numbers] = np.arange(part.numbers.size)

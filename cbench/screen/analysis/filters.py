@@ -16,7 +16,7 @@ from quiet import UsageError
 
 
 def every_filter(data: Data) -> list[Filter]:
-    """The complete design, then the design without questionable treatments, then the abridgments."""
+    """All filters: the complete design, the design without questionable treatments (if any), and the abridgments."""
     everything = np.ones(len(data.treatments), dtype=bool)
     known = [Filter(COMPLETE, "all treatments", everything)]
     if data.questionable:

@@ -1,4 +1,4 @@
-"""Define the results of a screening experiment on several hosts, which result.py contains."""
+"""Define the parts of a screening experiment's result (result.py) that compare hosts. Unknown numbers are None."""
 
 from __future__ import annotations
 

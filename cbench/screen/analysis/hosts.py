@@ -51,8 +51,8 @@ def of_response(part: ResponseSlice, confidence: float) -> ResponseHosts:
 
 
 def _complete(batch: NDArray[np.intp], values: Values) -> NDArray[np.bool_]:
-    """Flags for the blocks that have every treatment that any block of their batch has. Other blocks would bias the
-    comparison.
+    """Flags for the complete blocks, which have all treatments that occur in their batch. Incomplete blocks would bias
+    the comparison.
     """
     known = ~np.isnan(values)
     whole = np.zeros(batch.size, dtype=bool)
@@ -65,8 +65,8 @@ def _complete(batch: NDArray[np.intp], values: Values) -> NDArray[np.bool_]:
 def _effect(
     values: Values, batch: NDArray[np.intp], sides: Sequence[NDArray[np.bool_]], hard: bool
 ) -> tuple[int, HostMean | None]:
-    """The effect on one host: the number of blocks or batches, and the second level minus the first. Shape of values:
-    (blocks, treatments).
+    """The effect on one host: the number of blocks or batches, and the second level minus the first (None if there are
+    too few blocks or batches). Shape of values: (blocks, treatments).
     """
     means = [_row_means(values[:, side]) for side in sides]
     if not hard:
@@ -148,8 +148,8 @@ def decided(data: Data, responses: Mapping[str, ResponseResult], alpha: float) -
 
 
 def of_screen(data: Data, responses: Mapping[str, ResponseResult]) -> ScreenHosts | None:
-    """The hosts of a screen, and each host's tests against the others, of its level and of its effects, with one Holm
-    correction over all of these tests; None for one host.
+    """The hosts of a screen, with the tests of each host's level and effects against those of the other hosts. All of
+    these tests share one Holm correction. None for one host.
     """
     if not data.hosts:
         return None

@@ -1,4 +1,4 @@
-"""Analyze the batches of one response: test effects against whole plots, and test whether values depend on the boot."""
+"""Analyze the batches of one response: test effects against whole plots, and whether values depend on the batch."""
 
 from __future__ import annotations
 
@@ -66,8 +66,8 @@ def untested(split: SplitPlot | None, rows: Mapping[Effect, AnovaRow]) -> dict[E
 
 
 def boots(part: ResponseSlice) -> tuple[BootCheck, ...]:
-    """Test whether values, minus their treatment's mean, depend on the batch, within each combination of hard
-    levels.
+    """Test whether values, minus their treatment's mean, depend on the batch, within each combination of hard levels.
+    Returns () for a single batch, and for a design with blocks of whole plots.
     """
     series, data = part.series, part.data
     if len(data.batches) < 2 or data.plot_blocks:  # by design, blocks of whole plots differ

@@ -64,8 +64,9 @@ class EmptyCells:
 
 @dataclass(frozen=True, slots=True)
 class TreatmentSet:
-    """A choice of treatments with its balance and aliasing. Four keys are omitted if no treatment remains. `seen_with`:
-    the testable main effects, each with the interactions that are aliased with it.
+    """A choice of treatments with its balance and aliasing. If no treatment remains, `balanced` and `orthogonal` are
+    None, and the last four keys are omitted. `seen_with`: the testable main effects, each with the interactions that
+    are aliased with it.
     """
 
     name: str
@@ -110,7 +111,9 @@ class FirstRunResult:
 
 @dataclass(frozen=True, slots=True)
 class SampleResult:
-    """The values of one treatment."""
+    """The statistics of one treatment's values. `failed`: the number of failed trials; `alike`: whether all values are
+    equal; `replicates`: the number of bootstrap replicates; `why`: the reason for missing intervals.
+    """
 
     treatment: int
     name: str
@@ -146,7 +149,9 @@ class LevelMean:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EffectSize:
-    """The size of an effect. `effect`: the plain effect, not adjusted for a lack of balance; None if unknown."""
+    """The size of an effect. `effect`: the plain effect, not adjusted for a lack of balance; None if unknown. `signed`:
+    whether the effect has a direction, as only effects of factors with two levels have.
+    """
 
     effect: float | None
     signed: bool

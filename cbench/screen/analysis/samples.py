@@ -24,7 +24,7 @@ SMALLEST_POPULATION = 20
 """The fewest values of a treatment that can serve as the population of a subsampling study."""
 SIZES = (5, 10, 20, 40, 80, 160, 320, 640)
 REPLICATES = 1000
-"""The number of replicates for each sample in the study of intervals."""
+"""The number of bootstrap replicates for each sample in the study of intervals."""
 
 
 def means(series: ResponseSeries, treatments: int) -> Values:
@@ -117,8 +117,8 @@ def _first(run: FirstRun) -> FirstRunResult | None:
 def studies(
     data: Data, series: ResponseSeries, wanted: Sequence[int], level: float, seed: int, subsamples: int, most: int
 ) -> tuple[StudyResult, ...]:
-    """The subsampling studies of at most `most` treatments with small, middle and large spread; among equal spreads, of
-    the first treatment.
+    """The subsampling studies of at most `most` treatments, from small to large spread; () if no treatment has enough
+    different values, or if `subsamples` is 0.
     """
     values = {each: series.of(each) for each in wanted}
     able = [each for each in wanted if values[each].size >= SMALLEST_POPULATION and np.ptp(values[each]) > 0]

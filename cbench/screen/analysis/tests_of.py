@@ -27,8 +27,8 @@ UNKNOWN = "the assignment of values to iterations is unknown"
 
 @dataclass(frozen=True, slots=True)
 class ResponseTests:
-    """The tests of one response. `contrasts`: sums of aliased interactions, and interactions of more than two
-    factors.
+    """The tests of one response. `contrasts`: sums of aliased interactions, and interactions of more than two factors.
+    `split`, `anova`, `lenth`: None if the analysis does not apply.
     """
 
     effects: Mapping[Effect, EffectTest]

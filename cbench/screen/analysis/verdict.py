@@ -81,7 +81,7 @@ def _shared(result: ScreenResult) -> dict[str, tuple[str, ...]]:
 
 def _alone(result: ScreenResult) -> list[str]:
     """A sentence on effects that are significant individually but not after correction, and on the number of such
-    effects expected by chance.
+    effects expected by chance; [] if there are none.
     """
     alone = [
         f"{f'{name}: ' if len(result.responses) > 1 else ''}{effect} ({_size(each, row.unit)}p {each.p:.2g})"

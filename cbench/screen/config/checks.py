@@ -85,7 +85,9 @@ def _names(screen: Screen, whole: TomlTable) -> None:
 
 
 def _ways(screen: Screen, whole: TomlTable) -> None:
-    """Check that no two factors control the same setting, because the last one would win."""
+    """Check that no two factors control the same setting, because the last one would take effect. Raises UsageError if
+    two do.
+    """
     for (_, earlier), (number, later) in combinations(enumerate(screen.factors), 2):
         place = ("factor", number, "level")
         for key, has in ONCE:
@@ -195,7 +197,9 @@ def _batches(screen: Screen, whole: TomlTable) -> None:
 
 
 def _level_variables(screen: Screen, whole: TomlTable) -> None:
-    """Check that a reset's command finds the level of each hard factor in a separate variable."""
+    """Check that a reset's command finds the level of each hard factor in a separate variable. Raises UsageError if
+    not.
+    """
     if not screen.reset.command:
         return
     seen: dict[str, str] = {}
@@ -301,7 +305,10 @@ def _samples(screen: Screen, planned: Sequence[Treatment], whole: TomlTable) -> 
 def _contradiction(response: Response, how: Sampling | None) -> str:
     """The contradiction between a treatment's sampling and a response, as text; "" if there is none."""
     if how is None:
-        return f'is not sampled (profiler = "{NO_PROFILER}"), but {response.name} requests a call graph: omit it'
+        return (
+            f'is not sampled (profiler = "{NO_PROFILER}"), but {response.name} requests a call graph: omit the call '
+            "graph"
+        )
     said = perf_record.named(response.metric.detail)
     wanted = perf_record.parse(response.metric.detail)
     event = "event" in said and wanted.event != how.event

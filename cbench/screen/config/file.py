@@ -123,8 +123,8 @@ def _look(table: TomlTable, screen_workload: ScreenWorkload, folder: str | None)
 
 
 def _responses(whole: TomlTable, workloads: tuple[ScreenWorkload, ...], default: str) -> tuple[Response, ...]:
-    """The responses, each with the workloads that its instrument can read. Raises UsageError if the file has none, or
-    if a response or a workload has no counterpart.
+    """The responses, each with the workloads that its instrument can read. Raises UsageError if the file has no
+    response, if a response cannot be read from its workloads, or if a workload has no response.
     """
     tables = whole.tables("response")
     if not tables:

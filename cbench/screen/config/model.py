@@ -27,7 +27,7 @@ COLUMNS = (
     *("workload", "run", "batch", "iteration", "position", "treatment", "questionable", "failure", "begun_ns"),
     "ended_ns",
 )
-"""The columns of an exported experiment besides factors and responses, whose names must differ from these."""
+"""The columns of an exported experiment besides those of factors and responses, which must not have these names."""
 RESERVED = (*COLUMNS, "boot", "response", "value", "unit", "trial", "test", "order", "metric", "seed")
 """Names that factors and responses must not have, because readers of an exported table would interpret them
 differently.
@@ -92,7 +92,10 @@ class ScreenFactor:
 
 @dataclass(frozen=True, slots=True)
 class ScreenWorkload:
-    """The workload of every treatment: exactly one of a shell `command` and a `workload` of `cbench list`."""
+    """A workload that every treatment runs: either a shell `command`, or a `workload` of cbench with `params`.
+
+    `directory`: the directory in which the command runs, relative to that of the experiment's file.
+    """
 
     name: str
     command: str = ""

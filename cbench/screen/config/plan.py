@@ -160,7 +160,8 @@ class Planned:
 
     def check(self) -> None:
         """Raises UsageError if the experiment cannot test any effect, if no treatment measures a response, or if no
-        effect on a response can be tested, unless treatments lack it only because no profiler runs.
+        effect on a response can be tested. The last check is omitted for a response that treatments lack only because
+        no profiler runs.
         """
         name = self.screen.name
         if not any(each.ok for each in self._whole.effects):
@@ -243,7 +244,7 @@ class Planned:
         return words
 
     def _too_few(self) -> list[str]:
-        """A sentence if there are too few iterations."""
+        """Sentences on responses with too few iterations for signed ranks, if there are any."""
         screen = self.screen
         tests, blocks = 0, []
         for workload in screen.workloads:

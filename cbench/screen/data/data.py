@@ -76,8 +76,7 @@ class ResponseSeries:
 @dataclass(frozen=True, slots=True)
 class Data:
     """A screen's data. `treatments`: the level of each factor, per treatment; `questionable`: the questionable
-    treatments, with reasons ("" if unknown); `filters`: abridgments by name; `batches`: batch names in chronological
-    order.
+    treatments, with reasons ("" if unknown); `filters`: the abridgments; `batches`: batch names in chronological order.
     """
 
     name: str

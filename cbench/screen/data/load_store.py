@@ -57,7 +57,7 @@ class BatchFacts:
 
 @dataclass(frozen=True, slots=True)
 class StoredScreen:
-    """A complete store. `units`: the unit of each response, "" if it has none; `warnings`: lines for a report."""
+    """The content of a store. `units`: the unit of each response, "" if it has none; `warnings`: lines for a report."""
 
     header: Header
     screen: Screen

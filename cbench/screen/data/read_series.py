@@ -29,7 +29,7 @@ def series(
     absent = frozenset(range(int(treatment.max(initial=-1)) + 1))
     parts = {column: numbers_of(column, columns[column]) for column in wanted}
     known = np.any([~np.isnan(each) for each in parts.values()], axis=0)
-    responses = []  # no row of a response: unobtainable for the treatment; empty values: failed trials
+    responses = []  # a treatment without rows cannot have the response; an empty value is a failed trial
     for column, value in parts.items():
         there = _obtained(treatment, value, known)
         for work_code, work in enumerate(workload.names) if workload else [(0, "")]:

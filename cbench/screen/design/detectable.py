@@ -1,13 +1,13 @@
 """Compute, before anything runs, the effect size that an experiment detects, the iterations that smaller effects
-require, and the test that decides.
+require, and whether signed ranks or the analysis of variance decide.
 
-The model is a main effect of two levels, with normal noise of standard deviation 1 and P values in each of n
-iterations. Its estimate has the variance 4/(P n). Student's t distribution replaces the noncentral t distribution of a
-power analysis (J. Cohen, Statistical Power Analysis (1988)). This understates the effect: by less than 2 % with 19 or
-more degrees of freedom and a level of at least 0.001 for each test, by up to 19 % with two degrees of freedom. Signed
-ranks have 3/pi of the efficiency of means for normal noise, and more for noise with long tails. Ranks have one
-observation for each iteration, the analysis of variance has one for each value, so ranks need more iterations for
-effects of the same size.
+The model is a main effect of two levels, with normal noise of standard deviation 1 and one value of each of P
+treatments in each of n iterations. Its estimate has the variance 4/(P n). Student's t distribution replaces the
+noncentral t distribution of a power analysis (J. Cohen, Statistical Power Analysis (1988)). This understates the
+effect: by less than 2 % with 19 or more degrees of freedom and a level of at least 0.001 for each test, by up to 19 %
+with two degrees of freedom. Signed ranks have 3/pi of the efficiency of means for normal noise, and more for noise with
+long tails. Ranks have one observation for each iteration, and the analysis of variance has one for each value. Ranks
+therefore need more iterations for effects of the same size.
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ SIZES = (1.0, 0.5, 0.2)
 """The effect sizes, in standard deviations of one value, for which the required iterations are reported."""
 MOST = 1_000_000
 LOSS = 1.15
-"""Signed ranks decide if the effect that they detect is at most this multiple of the analysis of variance's."""
+"""Signed ranks decide if the effect that they detect is at most this multiple of the effect that the analysis of
+variance detects.
+"""
 MOST_VALUES = 5_000
 """The maximum number of values in an analysis of variance with iterations, because each iteration is a column of its
 model.
@@ -37,7 +39,7 @@ class DetectableEffect:
     """The effect that an experiment can detect. `sd`: the main effect that is detected with probability `power`, in
     standard deviations of one treatment's values, None if no degrees of freedom are left for the error; `effect`: the
     same in the response's unit, None unless an earlier run measured the standard deviation; `iterations`: the
-    iterations required for each effect size in SIZES.
+    iterations required, by effect size (the SIZES as text).
     """
 
     power: float
@@ -49,8 +51,8 @@ class DetectableEffect:
 def detectable(
     treatments: int, iterations: int, tests: int, alpha: float, spread: float | None = None
 ) -> DetectableEffect:
-    """The detectable effect. `tests`: the number of tests that share alpha; `spread`: the standard deviation of one
-    treatment's values.
+    """Compute the detectable effect. `tests`: the number of tests that share alpha; `spread`: the standard deviation of
+    one treatment's values, None if unknown.
     """
     sd = smallest(treatments, iterations, tests, alpha)
     needed = {f"{size:g}": _needed(size, treatments, tests, alpha) for size in SIZES}
@@ -58,14 +60,14 @@ def detectable(
 
 
 def smallest(treatments: int, iterations: int, tests: int, alpha: float) -> float | None:
-    """The detectable effect in standard deviations; None if no degrees of freedom are left for the error."""
+    """The detectable effect in standard deviations of one value; None without degrees of freedom for the error."""
     ranks = ranks_decide(treatments, iterations, tests, alpha)
     found = _share(treatments, iterations, tests, alpha, ranks) * 2 / sqrt(treatments * iterations)
     return None if found == inf else found
 
 
 def _share(treatments: int, iterations: int, tests: int, alpha: float, ranks: bool) -> float:
-    """The detectable effect in standard errors of a difference of means; infinite without degrees of freedom."""
+    """The detectable effect in standard errors of a difference of means; inf without degrees of freedom."""
     df = iterations - 1 if ranks else (iterations - 1) * (treatments - 1)
     share = t_quantile(1 - alpha / (2 * tests), df) + t_quantile(POWER, df) if df > 0 else inf
     return share / sqrt(3 / pi) if ranks else share
@@ -77,8 +79,8 @@ def smallest_p(iterations: int) -> float:
 
 
 def ranks_decide(treatments: int, iterations: int, tests: int, alpha: float) -> bool:
-    """Whether signed ranks within iterations decide: they can reject, and detect about as small an effect as the
-    analysis of variance, or there are too many values for an analysis of variance.
+    """Whether signed ranks within iterations decide. They must be able to reject. They must also detect about as small
+    an effect as the analysis of variance, unless there are too many values for an analysis of variance.
     """
     if not tests or tests * smallest_p(iterations) >= alpha:
         return False
@@ -94,9 +96,9 @@ def fewest_for_ranks(treatments: int, tests: int, alpha: float) -> int:
 
 
 def too_few_words(tests: int, alpha: float, blocks: Sequence[tuple[int, int, str]]) -> list[str]:
-    """A sentence for each response that the analysis of variance decides, so that the tests assume normal noise.
-    `blocks`: the number of treatments and of iterations, and the name, of each response that is tested within
-    iterations.
+    """Sentences about the responses with too few iterations for signed ranks, whose tests therefore assume normal
+    noise: one sentence for each number of iterations required. `blocks`: for each response that is tested within
+    iterations, its number of treatments, its number of iterations and its name.
     """
     few: dict[int, list[str]] = {}
     for treatments, n, name in blocks:
@@ -112,8 +114,8 @@ def too_few_words(tests: int, alpha: float, blocks: Sequence[tuple[int, int, str
 
 
 def _needed(size: float, treatments: int, tests: int, alpha: float) -> int:
-    """The fewest iterations from which this effect size is detected, determined by doubling and bisection; at most
-    about MOST.
+    """The number of iterations from which on this effect size is detected, determined by doubling and bisection. The
+    doubling ends at the first power of two of at least MOST, even if this is not enough.
     """
     switch = fewest_for_ranks(treatments, tests, alpha)
 

@@ -36,7 +36,7 @@ def full_factorial(
 ) -> tuple[Treatment, ...]:
     """All treatments that are not excluded; the level of the last factor varies fastest.
 
-    Raises ValueError if there are more than MOST treatments, or if all are excluded.
+    Raises ValueError if there are more than MOST treatments, including excluded ones, or if all are excluded.
     """
     if (many := prod(len(factor.levels) for factor in factors)) > MOST:
         raise ValueError(f"{many} treatments; at most {MOST}: use fewer factors or levels, or a fractional design")

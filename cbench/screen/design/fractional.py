@@ -47,8 +47,8 @@ class Fraction:
     resolution: int | None
 
     def aliases(self) -> tuple[tuple[tuple[int, ...], tuple[Word, ...]], ...]:
-        """The sets of aliased effects of one or two factors, each as one effect and its aliases. Each set appears once;
-        effects without such aliases are omitted.
+        """The sets of aliased effects of one or two factors, each as one effect and its aliases with their signs. Each
+        set appears once; effects without such aliases are omitted.
         """
         aliases, seen = [], set[tuple[int, ...]]()
         every = range(len(self.names))
@@ -63,7 +63,7 @@ class Fraction:
         return tuple(aliases)
 
     def words(self) -> tuple[str, ...]:
-        """The design in sentences: size, defining relation, resolution with its meaning, aliases."""
+        """Sentences that describe the design: size, defining relation, resolution with its meaning, aliases."""
         k, p = len(self.names), len(self.generators)
         runs = len(self.treatments)
         if self.resolution is None:
@@ -86,7 +86,7 @@ def fraction(names: Sequence[str], generators: Sequence[str]) -> Fraction:
     """The fraction with these generators, such as "D=ABC" (factors by letter, beginning with A) or "lto = opt*aslr"; a
     minus sign before the right side selects the other half. Without generators, this is the full factorial.
 
-    Raises ValueError for an invalid generator, in one line with the reason.
+    Raises ValueError, with the reason in one line, for an invalid generator or more than MOST treatments.
     """
     names = tuple(names)
     generated: dict[int, tuple[Word, str]] = {}
@@ -109,7 +109,9 @@ def fraction(names: Sequence[str], generators: Sequence[str]) -> Fraction:
     resolution = min((len(word.factors) for word in defining), default=None)
     if resolution is not None and resolution < 3:
         same = next(word for word in defining if len(word.factors) == resolution).factors
-        raise ValueError(f"{names[same[0]]} and {names[same[1]]} would be the same, because their generators are equal")
+        raise ValueError(
+            f"{names[same[0]]} and {names[same[1]]} would be aliased: their generators have the same factors"
+        )
     treatments = [
         _run(len(names), dict(zip(base, levels, strict=True)), generated)
         for levels in product((0, 1), repeat=len(base))
@@ -173,15 +175,15 @@ def _signed(names: Sequence[str], word: Word) -> str:
 
 
 MOST_WORDS = 3_000_000
-"""The maximum number of words generated in the search for the best generators, which take a few seconds."""
+"""The maximum number of words that the search for the best generators generates, which takes a few seconds."""
 
 
 def best_fraction(names: Sequence[str], runs: int) -> Fraction:
     """The fraction with `runs` runs (a power of two) that has the highest resolution and, among these, the least
     aberration.
 
-    The first factors are those without a generator. Raises ValueError if no fraction has this number of runs, or if the
-    search would take too long.
+    The first factors are those without a generator. Raises ValueError if `runs` is not a power of two from 2 to MOST,
+    if it does not suit the number of factors, or if the search would take too long.
     """
     k, m = len(names), runs.bit_length() - 1
     if runs < 2 or runs != 1 << m:
@@ -198,7 +200,9 @@ def best_fraction(names: Sequence[str], runs: int) -> Fraction:
 
 
 def _search(base: int, wanted: int) -> list[tuple[int, ...]]:
-    """For each factor with a generator, the base factors whose product defines it."""
+    """For each factor with a generator, the base factors whose product defines it. Raises ValueError after MOST_WORDS
+    words.
+    """
     columns = [each for size in range(base, 1, -1) for each in combinations(range(base), size)]
     masks = [sum(1 << each for each in column) for column in columns]
     best: tuple[tuple[int, ...], list[int]] | None = None

@@ -32,8 +32,8 @@ def effects(levels: Sequence[Sequence[int]], interactions: bool) -> list[Effect]
 def columns(
     treatments: Sequence[Treatment], wanted: Sequence[Effect]
 ) -> tuple[list[list[int]], dict[Effect, tuple[int, int]]]:
-    """The model matrix, with a row for each treatment and the constant 1 as the first column; and the range (from, to)
-    of each effect's columns.
+    """Two values: the model matrix, with a row for each treatment and the constant 1 as the first column; and the first
+    column of each effect and the column after its last one.
     """
     levels = present(treatments)
     places: dict[Effect, tuple[int, int]] = {}
@@ -70,7 +70,7 @@ Row = list[int]
 
 
 def reduced(rows: Iterable[Sequence[int]]) -> dict[int, Row]:
-    """The reduced row echelon form modulo PRIME: each row by the column of its pivot, in ascending order."""
+    """The nonzero rows of the reduced row echelon form modulo PRIME, keyed by pivot column in ascending order."""
     form: dict[int, Row] = {}
     for row in dict.fromkeys(tuple(each) for each in rows):
         left = [each % PRIME for each in row]
@@ -97,8 +97,8 @@ def rank(rows: Iterable[Sequence[int]]) -> int:
 
 
 def null_space(rows: Sequence[Sequence[int]]) -> list[Row]:
-    """A basis of the null space: combinations of columns that add up to 0 in every row, as sparse as elimination
-    yields.
+    """A basis of the null space modulo PRIME: the coefficients of combinations of columns that add up to 0 in every
+    row.
     """
     form = reduced(rows)
     basis = []

@@ -30,8 +30,8 @@ class PlackettBurman:
     treatments: tuple[Treatment, ...]
 
     def aliases(self) -> tuple[tuple[int, int, int, Fraction], ...]:
-        """The aliases as tuples (main effect, first, second, share): the estimate of the main effect contains this
-        share of the interaction of the two factors.
+        """The aliases as tuples (main effect, first, second, share), with factors by number. The estimate of the main
+        effect contains this signed share of the interaction of the two other factors.
         """
         columns = [[2 * treatment[each] - 1 for treatment in self.treatments] for each in range(len(self.names))]
         shares = []
@@ -43,7 +43,7 @@ class PlackettBurman:
         return tuple(shares)
 
     def words(self) -> tuple[str, ...]:
-        """The design in sentences: its size, and the two-factor interactions that are added to each main effect."""
+        """Sentences that describe the design: its size, and the interactions that bias each main effect's estimate."""
         k, runs = len(self.names), len(self.treatments)
         first = f"{runs} treatments for {k} two-level factors (Plackett-Burman, {runs} runs)"
         shares = self.aliases()
@@ -66,19 +66,19 @@ class PlackettBurman:
 
 def plackett_burman(names: Sequence[str], runs: int | None = None) -> PlackettBurman:
     """The Plackett-Burman design for these factors. `runs`: None for the smallest multiple of 4 above the number of
-    factors. Raises ValueError if there is no such design.
+    factors. Raises ValueError if the number of runs is not a multiple of 4 from 4 to LARGEST, or is too small.
     """
     k = len(names)
     wanted = runs if runs is not None else max(4, 4 * (k // 4 + 1))
     if wanted < 4 or wanted % 4 or wanted > LARGEST:
-        raise ValueError(f"{wanted} runs: a Plackett-Burman design has a multiple of 4 runs, up to {LARGEST}")
+        raise ValueError(f"{wanted} runs: the number of runs must be a multiple of 4, up to {LARGEST}")
     if k > wanted - 1:
         raise ValueError(f"{k} factors are too many for {wanted} runs: {wanted - 1} at most")
     return PlackettBurman(tuple(names), tuple(tuple(int(sign > 0) for sign in row[:k]) for row in signs(wanted)))
 
 
 def signs(runs: int) -> Signs:
-    """The design matrix with N rows of N - 1 signs, whose columns are balanced and orthogonal. `runs`: a multiple
+    """The design matrix: `runs` rows of `runs` - 1 signs, whose columns are balanced and orthogonal. `runs`: a multiple
     of 4, up to LARGEST.
     """
     if _prime(runs - 1):
@@ -96,7 +96,7 @@ def _doubled(half: int) -> Signs:
 
 
 def _doubled_conference(prime: int) -> Signs:
-    """The design from a symmetric conference matrix of prime + 1 rows; the prime is 1 modulo 4."""
+    """A Hadamard matrix of 2 (prime + 1) rows, from a symmetric conference matrix. `prime`: congruent to 1 modulo 4."""
     squares = _squares(prime)
     size = prime + 1
     matrix = [[0] * size for _ in range(size)]

@@ -1,6 +1,6 @@
 """Determine the effects that a set of treatments and batches can test, before anything runs or after an abridgment.
 
-A main effect is judged in the model of all main effects, which assumes that there are no interactions; the text names
+A main effect is judged in the model of all main effects, which assumes that there are no interactions. Its remark names
 the interactions that are aliased with it. An interaction is judged in the model of all main effects and two-factor
 interactions.
 """
@@ -21,12 +21,13 @@ Cells = tuple[tuple[int, int], ...]
 
 @dataclass(frozen=True, slots=True)
 class Assessment:
-    """The treatments of a design, and the effects that they can test.
+    """The assessment of a set of treatments.
 
-    `counts`: number of treatments per level of each factor; `balanced`: whether the levels of each factor that occur
-    have equal counts (`balanced_factors`: the same per factor); `orthogonal`: whether the main effects are independent
-    of each other (proportional counts for each pair of factors); `empty`: for each pair of factors, the cells (pairs of
-    levels) without treatments; `words`: remarks, one sentence each.
+    `treatments`: their number; `counts`: number of treatments per level of each factor; `balanced`: whether, for every
+    factor, all levels that occur have equal counts (`balanced_factors`: the same per factor); `orthogonal`: whether the
+    main effects are independent of each other (proportional counts for each pair of factors); `empty`: for each pair of
+    factors with empty cells (pairs of levels without treatments), these cells; `effects`: the judgments of all main
+    effects and two-factor interactions; `words`: remarks, one sentence each.
     """
 
     treatments: int
@@ -39,7 +40,7 @@ class Assessment:
     words: tuple[str, ...]
 
     def effect(self, *factors: int) -> Judged:
-        """The judged effect of these factors. Raises KeyError if it was not assessed."""
+        """The judgment of the effect of these factors (numbers, ascending). Raises KeyError if it was not assessed."""
         return {each.factors: each for each in self.effects}[factors]
 
 
@@ -81,7 +82,7 @@ def assess(
 
 
 class _Model:
-    """The model of some effects, and the part that the treatments cannot estimate."""
+    """A linear model of some effects, and the linear dependences between its columns."""
 
     def __init__(self, treatments: Sequence[Treatment], wanted: Sequence[Effect]) -> None:
         rows, self._places = columns(treatments, wanted)
@@ -152,10 +153,7 @@ def _judged(
     aliases = tuple(effect_name(names, each) for each in others)
     words = alias_words(name, df, full, aliases)
     if why == EMPTY:
-        words = (
-            f"{name} cannot be tested: because of cells without treatments, no two levels of each factor are "
-            "left to compare"
-        )
+        words = f"{name} cannot be tested: too many combinations of the levels of its factors have no treatment"
     return Judged(effect, name, why, df, full, aliases, words)
 
 
@@ -191,13 +189,14 @@ OK, ONE_LEVEL, ALIASED, EMPTY, NO_PLOTS = "ok", "one level", "aliased", "empty c
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """The judgment whether an effect of one or two factors, given by number, can be tested.
+    """The judgment of whether an effect of one or two factors, given by number, can be tested.
 
     `why`: OK; ONE_LEVEL: only one level of a factor is present; ALIASED: inseparable from `aliases` (names of effects);
-    EMPTY: because of cells without treatments, no two levels of each factor can be compared; NO_PLOTS: the effect
-    involves a hard factor, and no combination of the hard factors' levels has a second batch. `df`: the testable
-    degrees of freedom, fewer than `full` if cells are empty or the effect is partly aliased. `words`: one sentence, ""
-    without problems. An effect that is OK may also have `aliases`: interactions that are indistinguishable from it.
+    EMPTY: too many combinations of the levels of its factors have no treatment; NO_PLOTS: the effect involves a hard
+    factor, and no combination of the hard factors' levels has a second batch. `df`: the testable degrees of freedom,
+    fewer than `full` if cells are empty or the effect is partly aliased. `words`: a sentence about the problem or the
+    aliases, "" if there are none. An effect that is OK may also have `aliases`: interactions that the test assumes to
+    be inert.
     """
 
     factors: Effect
@@ -264,7 +263,7 @@ def no_plots_words(factors: Sequence[Factor], effects: Sequence[Effect]) -> str:
 
 
 def alias_words(name: str, df: int, full: int, aliases: Sequence[str]) -> str:
-    """A sentence about an effect that is aliased with others."""
+    """A sentence about an effect that is aliased with others or has lost degrees of freedom; "" if neither applies."""
     if not df:
         return f"{name} cannot be tested: it is fully aliased with {listed(aliases)}"
     if df < full:
@@ -273,7 +272,7 @@ def alias_words(name: str, df: int, full: int, aliases: Sequence[str]) -> str:
 
 
 def effect_words(factors: Sequence[Factor], judged: Sequence[Judged]) -> list[str]:
-    """Sentences about all effects, one for each group of effects with the same problem."""
+    """Sentences about the effects that have problems or aliases. Effects with the same problem share a sentence."""
     plots = [each.factors for each in judged if each.why == NO_PLOTS]
     words = [no_plots_words(factors, plots)] if plots else []
     words += [each.words for each in judged if each.words and each.why not in (NO_PLOTS, ALIASED)]
@@ -281,9 +280,9 @@ def effect_words(factors: Sequence[Factor], judged: Sequence[Judged]) -> list[st
     for each in judged:
         if each.why == ALIASED:
             groups.setdefault(frozenset({each.name, *each.aliases}), []).append(each.name)
-    alone = 0
+    main, alone = {factor.name for factor in factors}, 0
     for every, names in groups.items():
-        if len(every) == len(names) <= LISTED:
+        if len(every) == len(names) and (len(names) <= LISTED or names[0] in main):
             words.append(f"{listed(names)}{TOGETHER}")
         else:  # aliased with main effects; their own sentence reports this
             alone += len(names)
@@ -293,5 +292,5 @@ def effect_words(factors: Sequence[Factor], judged: Sequence[Judged]) -> list[st
 
 
 def listed(names: Sequence[str]) -> str:
-    """Names separated by commas; only the first ones if there are many."""
+    """The first LISTED names, separated by commas, and the number of the others."""
     return ", ".join(names[:LISTED]) + (f" and {len(names) - LISTED} more" if len(names) > LISTED else "")

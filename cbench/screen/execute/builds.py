@@ -1,8 +1,9 @@
-"""Build an experiment's artifacts: one build, in a separate directory, for each combination of built levels.
+"""Build an experiment's artifacts: one build, in a separate directory, for each combination of levels with build
+commands or flags.
 
 The directories are next to the store: SCREEN.db.builds/0000 and so on. Their names have equal lengths, because a longer
-name in the environment shifts the stack. A note in 0000.json records the build and the digest of all files, so that a
-resume can detect changes.
+name in the environment shifts the stack. For each directory, a file such as 0000.json records the build commands and a
+digest of all files, so that a resume can detect changes.
 """
 
 from __future__ import annotations
@@ -57,8 +58,9 @@ class Builds:
         self._digests: dict[tuple[str, ...], str] = {}
 
     def make(self, rebuild: bool, tell: Callable[[str], None]) -> None:
-        """Build the missing combinations, or all of them if `rebuild` is set. Raises QuietError if a build command
-        fails, and Refused if an earlier build has changed or other files are in the way.
+        """Build the missing combinations, or all of them if `rebuild` is set. Report progress to `tell`. Raises
+        QuietError if a build command fails, and Refused if an earlier build is damaged or has changed, or if other
+        files are in the way of a rebuild.
         """
         if rebuild and self._root.exists():
             self._remove()
@@ -131,8 +133,8 @@ class Builds:
             raise Refused(f"{note}: damaged, so the build cannot be verified; start a new experiment") from None
         if said != wanted or before != digest(folder):
             raise Refused(
-                f"{folder}: has changed since it was built, so further trials would run another program; start a new "
-                "experiment"
+                f"{folder}: the files or the build commands have changed since the build, so further trials would run "
+                "another program; start a new experiment"
             )
         return before
 

@@ -1,7 +1,7 @@
 """Set, read back and restore the levels that change the host, through quiet or the user's commands.
 
-quiet's part goes through its journal, so that `quiet restore` works after a kill. Levels set by commands are recorded
-next to the store before the commands run, and resuming the experiment restores them first.
+quiet records the levels that it sets in its journal, so that `quiet restore` works after a kill. Levels set by commands
+are recorded next to the store before the commands run, and resuming the experiment restores them first.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ Levels = Mapping[str, str]
 
 
 class Confirmed(NamedTuple):
-    """The values read back, as text by factor. `applied`: quiet's applied state, None if quiet sets no level."""
+    """The values read back. `texts`: the value of each factor as text, by its name; `applied`: the settings applied by
+    quiet, None if quiet sets no level.
+    """
 
     texts: dict[str, str]
     applied: quiet_levels.Applied | None = None
@@ -54,8 +56,8 @@ class HostLevels:
         self._applied = False
 
     def left_behind(self) -> list[str]:
-        """Restore the levels left set by a killed process of this experiment; returns their names. Raises Refused if
-        their record is damaged, and Incomplete if one cannot be restored.
+        """Restore the levels left set by a killed process of this experiment, and return their names; quiet's levels
+        count as one name. Raises Refused if their record is damaged, and Incomplete if one cannot be restored.
         """
         self._set = pending_restores.read(
             self._file
@@ -124,7 +126,7 @@ class HostLevels:
 
     @property
     def mark(self) -> LevelMark:
-        """A mark of the levels that are set now."""
+        """The point to which restore() returns: the levels that are set now."""
         return LevelMark(len(self._set), self._applied)
 
     def _quiet(self, wanted: Sequence[tuple[str, Level]]) -> Confirmed:

@@ -34,7 +34,9 @@ class Levels(TrialHooks):
         environment: Mapping[str, str],
         tell: Callable[[str], None],
     ) -> None:
-        """Prepare the hooks. `runs`: the runs in the store when this process begins."""
+        """Prepare the hooks. `plan`: the treatments, the tests, and the levels of the hard factors in each batch;
+        `runs`: the runs in the store when this process begins; `tell`: receives messages.
+        """
         self._screen, self._host, self._builds = screen, host, builds
         self._treatments, self._tests, self._batches = plan
         self._environment, self._tell = environment, tell
@@ -53,8 +55,9 @@ class Levels(TrialHooks):
             self._tell(f"restored the levels of an earlier, killed process: {', '.join(left)}")
 
     def resets(self, run: StoredRun) -> bool:
-        """Whether to reset before this run: only before the first iteration of a batch. Raises ResetError for later
-        iterations of a batch whose reset failed.
+        """Whether to reset before this run: only before the first iteration of a batch. In that case, restores all
+        levels first. Raises ResetError for later iterations of a batch whose reset failed, and Incomplete if a level
+        cannot be restored.
         """
         batch = batch_number(run)
         if batch in self._begun:
@@ -66,23 +69,25 @@ class Levels(TrialHooks):
         return True
 
     def first(self, run: StoredRun) -> bool:
-        """Whether this is the first run of its batch. The host is verified once per batch, because iterations may be
-        shorter than the check.
+        """Whether this is the first run of its batch in this process. The host is verified once per batch, because
+        iterations may be shorter than the check.
         """
         new = batch_number(run) not in self._seen
         self._seen.add(batch_number(run))
         return new
 
     def asked(self, run: StoredRun) -> Mapping[str, str]:
-        """The batch's levels, for the command of a reset."""
+        """The batch's levels as environment variables of a reset command: CBENCH_LEVEL_ and the factor for each level,
+        and CBENCH_KERNEL for the kernel parameters. Empty without hard factors.
+        """
         levels = self._batches[batch_number(run)]
         words = [word for factor, name in levels.items() for word in self._screen.level(factor, name).kernel or ()]
         variables = {f"{LEVEL}{factor.upper()}": name for factor, name in levels.items()}
         return {**variables, KERNEL: " ".join(words)} if levels else {}
 
     def begin(self, run: StoredRun) -> StoredFacts:
-        """Set the batch's levels, or check that they are still set. Returns facts for the store. Raises Refused if a
-        level is not set.
+        """Set the batch's levels, or check that they are still set. Returns facts for the store, {} after a check.
+        Raises Refused if a level cannot be set or is no longer set, and Incomplete if one cannot be restored.
         """
         batch = batch_number(run)
         levels = self._batches[batch]
@@ -142,7 +147,7 @@ class Levels(TrialHooks):
         return Held(environment, cpus, aslr, partition, stored)
 
     def _value(self, each: Controlled) -> str:
-        """The current value of a controlled variable, as text. A failure to read it does not end the experiment."""
+        """The current value of a controlled variable, as text. If its command fails, reports this and returns ""."""
         if not each.command:
             return each.value
         try:

@@ -1,4 +1,4 @@
-"""Record the settings that the commands of levels make, next to the store and before the commands run."""
+"""Record the levels to be set by commands in a file next to the store, before the commands run."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from quiet import Refused
 
 
 class PendingRestore(NamedTuple):
-    """A level that is set, and the command that restores it."""
+    """A level that is set, and the command that restores it ("" if it needs none)."""
 
     factor: str
     level: str
@@ -30,7 +30,9 @@ def place(data: Path) -> Path:
 
 
 def read(file: Path) -> list[PendingRestore]:
-    """Read the pending restores, in the order in which levels were set. Raises Refused if the file is damaged."""
+    """Read the pending restores, in the order in which levels were set; empty if the file does not exist. Raises
+    Refused if the file is damaged or cannot be read.
+    """
     try:
         said = json.loads(file.read_text())
         return [PendingRestore(str(each["factor"]), str(each["level"]), str(each["restore"])) for each in said]

@@ -29,8 +29,8 @@ WHAT = "settings that quiet had applied"
 
 
 class Applied(NamedTuple):
-    """The value read back for each level; with a profile also the CPUs that it isolated (None if it isolated none), and
-    whether addresses are fixed.
+    """The levels that quiet has applied. `texts`: the value read back for each level; `isolated`: the CPUs that the
+    profile isolated, None if there are none or no profile; `fixed`: whether the profile fixes addresses.
     """
 
     texts: tuple[str, ...]
@@ -45,7 +45,9 @@ def ours(reader: Reader, source: str) -> bool:
 
 
 def wanted(levels: Sequence[Level], source: str) -> Profile | None:
-    """The profile that quiet applies for these levels: a profile, or knobs alone; None for governors only."""
+    """The profile that quiet applies for these levels: the profile that a level names, or a profile of the levels'
+    knobs; None if the levels only set governors. `source`: the source that the profile gets.
+    """
     named = next((level.profile for level in levels if level.profile), "")
     knobs = {name: value for level in levels for name, value in level.knobs.items()}
     if named:
@@ -93,8 +95,8 @@ def _unplanned(reader: Reader, level: Level, cpus: str | None) -> str:
 
 
 def apply(host: Host, source: str, levels: Sequence[Level], cpus: str | None) -> Applied:
-    """Apply the levels together and read them back. Raises Refused if settings are already applied, or if a level is
-    unavailable; the caller must then restore.
+    """Apply the levels together and read them back. Raises Refused if settings are already applied, or if a level
+    cannot be applied; the caller must then restore.
     """
     record = applied_state(host)
     if record is not None:

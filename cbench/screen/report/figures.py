@@ -1,7 +1,7 @@
 """Draw the samples of a screening experiment: every value, values over time, and means.
 
-The figures follow D. Flater, NIST Technical Note 1855 (2014). Figures with many points store them as one bitmap inside
-the SVG, so that a page with hundreds of thousands of values opens at once.
+The figures follow D. Flater, NIST Technical Note 1855 (2014). A figure with many points stores the points as one bitmap
+inside the SVG, so that a page with hundreds of thousands of values opens quickly.
 """
 
 from __future__ import annotations
@@ -55,15 +55,16 @@ Panel = tuple[str, Sequence[SampleResult], AxisNames]
 
 @contextmanager
 def figure(key: str, rows: int, columns: int, height: float, width: float = BROAD) -> Any:
-    """The same context as svg.drawn(), with bitmaps at print resolution."""
+    """The same context as svg.drawn(), with bitmaps at DPI dots per inch."""
     with drawn(key, rows, columns, width, height) as (svg, axes):
         axes[0].figure.set_dpi(DPI)
         yield svg, axes
 
 
 def samples(key: str, rows: Sequence[SampleResult], values: Sequence[Values], label: AxisNames, seed: int) -> str:
-    """An SVG with a violin-shaped scatter plot of each treatment, for the first MOST_SHOWN. `rows`: results of the
-    analysis; `values`: the values of each; `label`: the names on the axes; `seed`: of the points' horizontal places.
+    """An SVG with a violin-shaped scatter plot of each of the first MOST_SHOWN treatments. `rows`: the treatments'
+    results; `values`: each treatment's values; `label`: the names on the axes; `seed`: the seed of the points'
+    horizontal positions.
     """
     shown = list(zip(rows, values, strict=True))[:MOST_SHOWN]
     many = sum(each.size for _, each in shown)
@@ -113,8 +114,8 @@ def silhouette(values: Values) -> Values:
 
 
 def in_time(key: str, rows: Sequence[SampleResult], values: Sequence[Any], label: AxisNames) -> str:
-    """Each treatment's values against the number of the trial in the screen. `values`: for each treatment, the trial
-    numbers and the values.
+    """An SVG that shows the values of each treatment by trial number, for the first MOST_SHOWN treatments with values.
+    `values`: for each treatment, the numbers of its trials in the experiment, from 0, and their values.
     """
     shown = [(row, *pair) for row, pair in zip(rows, values, strict=True) if pair[1].size][:MOST_SHOWN]
     many = sum(each.size for _, _, each in shown)
@@ -141,13 +142,19 @@ def in_time(key: str, rows: Sequence[SampleResult], values: Sequence[Any], label
 
 
 def means(key: str, panels: Sequence[Panel]) -> str:
-    """Means with intervals, one panel per response. See spans() for the scales."""
+    """An SVG with the means and intervals of the first MOST_SHOWN treatments, one panel per response. See spans() for
+    the scales.
+    """
     down = len(panels)
     with figure(key, down, 1, 0.7 + 2.2 * down) as (svg, every):
         for axes, (name, rows, label), extent in zip(every, panels, spans(panels), strict=True):
             low, high = _extent(rows)
             span = 1.12 * extent or abs(low) * 0.02 or 1.0
             middle = low + (high - low) / 2
+            known = [row.mean for row in rows if row.mean is not None]
+            if known:
+                mean = float(np.mean(known))
+                axes.axhline(mean, color=GREY, linewidth=0.8, linestyle="--", label="mean of all treatments")
             _means(axes, rows[:MOST_SHOWN], span)
             if np.isfinite(span) and np.isfinite(middle):
                 axes.set_ylim(middle - span / 2, middle + span / 2)
@@ -174,10 +181,7 @@ def _extent(rows: Sequence[SampleResult]) -> tuple[float, float]:
 
 
 def _means(axes: Any, rows: Sequence[SampleResult], span: float) -> None:
-    """Draw the means with their intervals, and a line at the mean of all treatments."""
-    known = [row.mean for row in rows if row.mean is not None]
-    if known:
-        axes.axhline(float(np.mean(known)), color=GREY, linewidth=0.8, linestyle="--", label="mean of all treatments")
+    """Draw the means with their intervals."""
     by_method = (("BCa", [row.bca_mid for row in rows], FIXED, -0.12), ("t", [row.t for row in rows], RANDOM, 0.12))
     for words, intervals, color, shift in by_method:
         shown = False
@@ -233,13 +237,15 @@ def plain(axes: Any, name: str) -> None:
 
 
 def legend(axes: Any) -> None:
-    """Add a legend above the panels if something needs an explanation."""
+    """Add a legend of the labeled lines in `axes` above the panels, if there are any."""
     if axes.get_legend_handles_labels()[0]:
         axes.figure.legend(*axes.get_legend_handles_labels(), loc="outside upper left", ncols=3, fontsize=8)
 
 
 def panel_grid(key: str, many: int, draw: Callable[[Any, int], None], across: int = 3, height: float = 2.1) -> str:
-    """Draw `many` panels, at most `across` in a row."""
+    """An SVG with `many` panels, at most `across` in a row. `draw`: draws a panel, given its axes and its number from
+    0.
+    """
     across = min(across, max(1, many))
     down = max(1, -(-many // across))
     width = BROAD if across > 1 else 5.6

@@ -26,7 +26,7 @@ MOST_LEGEND = 5
 
 
 def main_effects(key: str, row: ResponseResult, unit: str, factors: Mapping[str, Sequence[str]]) -> str:
-    """The mean at each level of each factor on one axis; a level without values is left blank."""
+    """An SVG with the mean at each level of each factor, on one axis. The place of a level without values is blank."""
     names = list(row.effects)
     every = [each.mean for name in names for each in row.effects[name].levels if each.mean is not None]
     with figure(key, 1, 1, 2.9) as (svg, axes):
@@ -61,7 +61,9 @@ def main_effects(key: str, row: ResponseResult, unit: str, factors: Mapping[str,
 
 
 def interactions(key: str, rows: Sequence[InteractionResult], unit: str) -> str:
-    """A panel for each pair of factors, all with the same scale; lines that are not parallel show an interaction."""
+    """An SVG with a panel for each pair of factors that drawable() returns, all with the same scale. Lines that are not
+    parallel show an interaction.
+    """
     shown = drawable(rows)
     means = [mean for each in shown for line in each.cells for mean in line if mean is not None]
     low, high = (min(means), max(means)) if means else (0.0, 1.0)
@@ -91,7 +93,7 @@ def interactions(key: str, rows: Sequence[InteractionResult], unit: str) -> str:
 
 
 def drawable(rows: Sequence[InteractionResult]) -> list[InteractionResult]:
-    """The interactions that have numbers; if there are too many to show, only those with the smallest p."""
+    """The interactions with an estimate; if there are more than MOST_PAIRS, only those with the smallest p-values."""
     known = [each for each in rows if each.effect is not None]
     if len(known) > MOST_PAIRS:
         known.sort(key=lambda each: (2.0 if each.p is None else each.p, -(each.magnitude or 0.0)))
@@ -103,8 +105,8 @@ def _short(label: str | None) -> str | None:
 
 
 def block_plots(key: str, plots: Mapping[str, BlockPlot | None], unit: str) -> str:
-    """A panel for each primary factor, with a shared axis. Each combination of the other factors has a box with the
-    primary factor's levels inside.
+    """An SVG with a panel for each of the first MOST_FACTORS primary factors, all with the same scale. Each combination
+    of the other factors' levels has a box that contains the means at the primary factor's levels.
     """
     shown = [(name, each) for name, each in plots.items() if each][:MOST_FACTORS]
     means = [mean for _, each in shown for box in each.boxes for mean in box.means if mean is not None]
@@ -167,8 +169,8 @@ def _told(each: BlockPlot) -> str:
 
 
 def sizes(key: str, row: ResponseResult, unit: str, confidence: float) -> str:
-    """The widths of intervals by sample size compared with the effects, and the share of intervals that contain the
-    mean.
+    """An SVG with two panels by sample size: the widths of intervals, with lines at the median and the largest main
+    effect, and the share of intervals that contain the mean. `unit`: the unit of the widths, "" for none.
     """
     studies = row.studies
     middle = studies[len(studies) // 2]

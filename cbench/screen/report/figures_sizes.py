@@ -1,4 +1,4 @@
-"""Draw Pareto plots and half-normal plots of a screen's effects, and its residuals over time.
+"""Draw Pareto plots and half-normal plots of a screening experiment's effects, and its residuals over time.
 
 C. Daniel, "Use of half-normal plots in interpreting factorial two-level experiments", Technometrics 1 (1959) 311-341.
 """
@@ -21,13 +21,15 @@ LONGEST = 28
 
 
 def by_size(row: ResponseResult) -> list[tuple[str, EffectResult]]:
-    """The tested effects that have numbers, the largest first."""
+    """The tested effects with an estimate, the largest magnitude first."""
     known = [item for item in row.every_effect if item[1].effect is not None and item[1].p is not None]
     return sorted(known, key=lambda item: -abs(item[1].fair))
 
 
 def pareto(key: str, row: ResponseResult, unit: str) -> str:
-    """A Pareto plot: magnitudes with intervals, the largest on top; significant effects in a stronger color."""
+    """A Pareto plot as SVG: the MOST_BARS largest effects' magnitudes with intervals, the largest on top. Significant
+    effects have a stronger color.
+    """
     shown = by_size(row)[:MOST_BARS]
     with figure(key, 1, 1, 0.9 + 0.22 * len(shown)) as (svg, axes):
         for place, (_, each) in enumerate(shown):
@@ -49,8 +51,8 @@ def pareto(key: str, row: ResponseResult, unit: str) -> str:
 
 
 def half_normal(key: str, lenth: LenthResult, unit: str, alpha: float) -> str:
-    """The magnitudes of contrasts against the magnitudes expected of inert ones; the slope of the line is the pseudo
-    standard error.
+    """A half-normal plot as SVG: the magnitudes of contrasts against the magnitudes expected of inert contrasts. The
+    slope of the line is Lenth's pseudo standard error.
     """
     ordered = sorted(lenth.contrasts, key=lambda each: abs(each.estimate))
     many = len(ordered)
@@ -69,7 +71,9 @@ def half_normal(key: str, lenth: LenthResult, unit: str, alpha: float) -> str:
 
 
 def residuals(key: str, series: ResponseSeries, numbers: Sequence[int], unit: str) -> str:
-    """Each value minus its treatment's mean, in the order of the trials."""
+    """An SVG that shows each value minus its treatment's mean, in the order of the trials. `numbers`: the numbers of
+    the treatments to include.
+    """
     at, left = [], []
     for number in numbers:
         sequence, values = series.timed(number)

@@ -22,7 +22,7 @@ NAMED = 3
 @dataclass(frozen=True, slots=True)
 class ResponseSection:
     """The section of the page for one response. `material`: the table of practical significance, None if there is none;
-    `material_said` then gives the reason.
+    `material_said`: a summary of this table, or the reason why there is none.
     """
 
     key: str
@@ -40,7 +40,7 @@ class ResponseSection:
 
 
 def page(result: ScreenResult, data: Data) -> str:
-    """The whole page. Deterministic: equal data yield equal bytes."""
+    """The page as HTML text. Equal arguments yield equal text."""
     rows = page_tables.every_effect(result)
     return render(
         "screen/screen.html",
@@ -203,7 +203,7 @@ def _interactions(row: ResponseResult, key: str, unit: str) -> Figure:
 
 
 def significant_said(effects: Sequence[EffectResult]) -> str:
-    """The verdict on the effects that were tested."""
+    """A sentence that counts the significant effects among those tested."""
     tested = [each for each in effects if each.p is not None]
     if not tested:
         return "Not tested."

@@ -160,7 +160,7 @@ def split_plot(anova: SplitPlot) -> Table:
 
 
 def boots(rows: Sequence[BootCheck]) -> Table:
-    """A table of the batches within each combination of the hard factors' levels."""
+    """A table of the tests for differences between batches with the same levels of the hard factors."""
     cells = [
         [
             each.level or "all",
@@ -177,8 +177,8 @@ def boots(rows: Sequence[BootCheck]) -> Table:
 
 
 def hosts(found: ResponseHosts, unit: str) -> tuple[Table, Table]:
-    """Two tables: the levels of the hosts; and the effects on each host, with the test for differences between
-    hosts.
+    """Two tables: the median of each host, with its difference from the others; and the effects on each host, with the
+    test for differences between hosts.
     """
     levels: list[Row] = [
         [each.host, number(each.median, "{:,.6g}"), number(each.level_pct, "{:+.3g} %"), chance(each.p_level)]
@@ -209,7 +209,7 @@ def hosts(found: ResponseHosts, unit: str) -> tuple[Table, Table]:
 
 
 def sets(result: ScreenResult) -> Table:
-    """A table of the effects that each choice of treatments can test."""
+    """A table of the choices of treatments: their numbers of treatments, their balance, and remarks."""
     rows: list[Row] = [
         [
             Cell(each.name, each.words),
@@ -229,7 +229,7 @@ def _counts(counts: Mapping[str, int]) -> str:
 
 
 def effects_by_set(result: ScreenResult) -> Table:
-    """A table of the main effects that each choice of treatments would give; at most MOST_ROWS rows."""
+    """A table of the main effects as estimated from each choice of treatments; at most MOST_ROWS rows."""
     names = [each.name for each in result.design.sets]
     rows: list[Row] = []
     for response, row in result.responses.items():

@@ -48,10 +48,11 @@ def adaptive_bca(
     ties: str = MID,
     most: int = MOST_REPLICATES,
 ) -> Interval:
-    """The BCa interval of the mean, from enough replicates, up to `most`, to make its ends stable within `delta`, in
-    the values' unit.
+    """The BCa interval of the mean. Blocks of replicates are drawn until the mean, its uncertainty and both ends of the
+    interval are stable within `delta`, in the values' unit, or until a further block would exceed `most` replicates.
 
-    In the result, `replicates` is the number of replicates; `why` is set if `most` was reached first.
+    In the result, `replicates` is the number of replicates. `why` gives the reason if there is no interval, or if the
+    interval is not stable within `delta`.
     """
     kind = IntervalKind(level, ties)
     centered = sample(values, kind)

@@ -38,8 +38,9 @@ REPEATS, ORDERS, INTERACTIONS = "values of one treatment", "effects of three fac
 
 @dataclass(frozen=True, slots=True)
 class Anova:
-    """The result of anova(). `rows`: blocks, effects, higher orders, error, total; `error`: the sources of the error
-    term, "" if there is none. `untested`: the untested effects, with reasons.
+    """The result of anova(). `rows`: blocks, effects, higher orders, error, total; `error`: the source of the error
+    term (REPEATS, ORDERS or INTERACTIONS), "" if there is none; `effects`: the tests; `untested`: the untested effects,
+    with reasons.
     """
 
     rows: tuple[AnovaRow, ...]
@@ -91,7 +92,7 @@ def anova(names: Sequence[str], levels: Levels, values: Values, blocks: NDArray[
     tests, untested = {}, dict.fromkeys(every, "interactions serve as the error term, since there is no other")
     for effect, row in by_effect.items():
         if row.p is None or row.f is None:
-            alike = "the error is 0: values of a treatment are identical, and too coarse for a test"
+            alike = "the error is 0: the values of each treatment are identical, so they are too coarse for a test"
             untested[effect] = alike if row.df else "it cannot be separated from other effects or from the blocks"
             continue
         untested.pop(effect)
@@ -101,8 +102,9 @@ def anova(names: Sequence[str], levels: Levels, values: Values, blocks: NDArray[
 
 
 def _cells(levels: Levels, y: Values) -> tuple[Levels, Values, Values, tuple[float, int]]:
-    """For each treatment, its levels, its mean times the square root of its number of values, and that square root; and
-    the sum of squares between the values of one treatment, with its degrees of freedom.
+    """Four results. Three have an entry per treatment: its levels, its mean times the square root of its number of
+    values, and this square root. The fourth is the sum of squares between values of one treatment, with its degrees of
+    freedom.
     """
     cells, at, counts = np.unique(levels, axis=0, return_inverse=True, return_counts=True)
     at = at.ravel()
@@ -113,7 +115,9 @@ def _cells(levels: Levels, y: Values) -> tuple[Levels, Values, Values, tuple[flo
 
 
 def tested(by: str, row: AnovaRow, estimate: EffectEstimate | None, df: int) -> EffectTest:
-    """The test of an effect, from its row of an analysis of variance."""
+    """The test of an effect, from its row of an analysis of variance. `by`: the name of the method; `estimate`: None if
+    the effect has no estimate; `df`: the degrees of freedom of the error.
+    """
     size, se = None, None
     differences: tuple[LevelDifference, ...] = ()
     if estimate is not None and len(estimate.estimates) == 1:

@@ -32,9 +32,10 @@ HIGHER = "higher orders"
 
 @dataclass(frozen=True, slots=True)
 class AnovaRow:
-    """A line of the table. `stratum`: WHOLE or WITHIN, None for the total. `f` and `p` are None for blocks, errors and
-    the total, and if the error is missing or 0; if it is 0, values are too coarse to show their variation. If the
-    effect is also 0, `p` is 1.
+    """A row of the table. `stratum`: WHOLE or WITHIN, None for the total. `ms`: None for the total, and without degrees
+    of freedom. `f` and `p` are None for blocks, errors and the total, without degrees of freedom, and if the error is
+    missing or 0. An error of 0 means that values are too coarse to show their variation; if the effect is also 0, `p`
+    is 1.
     """
 
     source: str
@@ -98,8 +99,8 @@ class AnovaTable:
             self._extend(np.hstack([columns[effect] for effect in group]))
 
     def add(self, source: str, stratum: str, labels: NDArray[np.intp]) -> None:
-        """Add the sum of squares between rows with different labels, adjusted for all earlier sources; an error is
-        added even if it is empty.
+        """Add the sum of squares between rows with different labels, adjusted for all earlier sources. A source without
+        degrees of freedom is omitted, except the whole-plot error.
         """
         new = self._extend(self._weights * indicators(labels))
         if new.shape[1] or source == WHOLE_ERROR:
@@ -211,7 +212,7 @@ def _beyond(basis: Values, columns: Values) -> Values:
 
 
 def codes(levels: Levels) -> NDArray[np.intp]:
-    """The number of each row; equal rows have equal numbers."""
+    """A group number for each row; equal rows have equal numbers."""
     if not levels.shape[1]:
         return np.zeros(levels.shape[0], dtype=np.intp)
     _, at = np.unique(levels, axis=0, return_inverse=True)

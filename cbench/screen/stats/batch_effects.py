@@ -24,11 +24,11 @@ from cbench.stats.multiple_testing import HOLM, adjusted
 class BootCheck:
     """The differences between boots within one level.
 
-    `batches`: names of the boots; `n`, `means`: count and mean of each; `h`, `p`: Kruskal-Wallis test; `f`, `p_f`:
-    one-way analysis of variance (None if nothing varies within boots); `ms_between`, `ms_within`: mean squares in the
-    values' unit squared; `var_boot`: variance between boots, at least 0; `icc`: its share of the total variance, from 0
-    to 1, None if nothing varies; `p_holm`: `p` corrected for all tested levels; `depends`: whether `p_holm` is below
-    alpha.
+    `level`: the levels of the hard factors as text, "" without hard factors; `batches`: names of the boots; `n`,
+    `means`: count and mean of each; `h`, `p`: Kruskal-Wallis test; `f`, `p_f`: one-way analysis of variance (None if
+    nothing varies within boots); `ms_between`, `ms_within`: mean squares in the values' unit squared; `var_boot`:
+    variance between boots, at least 0; `icc`: its share of the total variance, from 0 to 1, None if nothing varies;
+    `p_holm`: `p` corrected for all tested levels; `depends`: whether `p_holm` is below alpha.
     """
 
     level: str
@@ -48,7 +48,7 @@ class BootCheck:
 
 
 def boot_check(samples: Mapping[str, Mapping[str, Values]], alpha: float = 0.05) -> tuple[BootCheck, ...]:
-    """Test the boots of each level. `samples`: the values of each boot (NaN omitted), by hard level and batch.
+    """Test the boots of each level. `samples`: the values of each boot (NaN omitted), by level and name of the boot.
 
     Returns one result for each level that has at least two boots with values, and more values than boots; other levels
     are omitted.

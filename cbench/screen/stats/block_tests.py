@@ -8,8 +8,9 @@ the difference of two such differences of four treatments is used. If no two tre
 
 Differences are ranked by magnitude over all blocks, similar to D. Quade's method for blocks with any number of levels
 ("Using weighted rankings in the analysis of complete blocks with additive block effects", J. Amer. Statist. Assoc. 74
-(1979) 680-683); so values in a long tail count only by their rank. Values within a block may depend on each other, so
-each block is one observation: without an effect, its scores are equally likely with all signs flipped (signed_rank.py).
+(1979) 680-683). Values in a long tail therefore count only by their rank. Values within a block may depend on each
+other, so each block is one observation: without an effect, its scores are equally likely with all signs flipped
+(signed_rank.py).
 """
 
 from __future__ import annotations
@@ -42,7 +43,8 @@ class LevelDifference:
 
 @dataclass(frozen=True, slots=True)
 class EffectTest:
-    """The test of one effect. `by`: RANKS, or the name of another method (ANOVA, LENTH, PLOTS).
+    """The test of one effect. `by`: RANKS, or the name of another method (ANOVA, LENTH, PLOTS). `statistic`, `df`, `p`:
+    the statistic of this method (None if it has none), the degrees of freedom of the effect, and the p-value.
 
     `estimate`: for factors with two levels, the mean of the differences of matched treatments (half of it for an
     interaction), with `se`, its standard error over the blocks; otherwise MainEffect.effect or Interaction.effect (None
@@ -160,8 +162,9 @@ def _tested(
 
 
 def tested_contrast(signs: Values, values: Values) -> EffectTest | None:
-    """The test of a contrast of all treatments, such as the sum of aliased interactions. `values`: shape (blocks,
-    treatments); blocks with a missing value do not contribute.
+    """The test of a contrast of all treatments, such as the sum of aliased interactions; None if there are too few
+    blocks. `signs`: shape (treatments,); `values`: shape (blocks, treatments); blocks with a missing value do not
+    contribute.
     """
     every = Differences(np.arange(signs.size)[np.newaxis], signs * (2 / signs.size), np.ones((1, 1)))
     groups = np.zeros(values.shape[0], dtype=np.intp)
@@ -200,7 +203,7 @@ def _rounding(matched: Differences, values: Values) -> Values:
 
 
 def _mean(each: Values, groups: NDArray[np.intp]) -> tuple[float, float | None]:
-    """The mean of the batches' means and its standard error; None if a batch has only one block."""
+    """The mean of the batches' means, and its standard error, which is None if a batch has only one block."""
     parts = [each[groups == group] for group in np.unique(groups)]
     estimate = float(np.mean([part.mean() for part in parts]))
     if min(part.size for part in parts) < 2:

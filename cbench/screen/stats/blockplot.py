@@ -25,7 +25,8 @@ class Box:
 
     `others`: these levels, without factors that are fully aliased with the primary factor. `means` (NaN: missing) and
     `questionable` have one entry per level of the primary factor. `order`: levels from the lowest mean to the highest;
-    None if means are tied or missing. `missing`: whether a level has no mean, so that the box does not count.
+    None if means are tied or missing. `tied`: whether means are equal, in a box with all levels. `missing`: whether a
+    level has no mean, so that the box does not count.
     """
 
     others: str
@@ -77,7 +78,8 @@ def block_plot(
     alpha: float = 0.05,
 ) -> BlockPlot | None:
     """The block plot of one factor; None if fewer than two levels have means. `levels`: shape (treatments, factors);
-    `means`: shape (treatments,), NaN if missing. `questionable`: numbers of treatments, which `exclude` omits.
+    `means`: shape (treatments,), NaN if missing; `factor`: the number of the primary factor. `questionable`: the
+    numbers of questionable treatments; `exclude`: whether to omit these.
     """
     means = np.array(means, dtype=np.float64)
     if exclude:

@@ -38,9 +38,9 @@ class MainEffect:
 class Interaction:
     """The interaction of two factors. `cells`: means per combination of levels, shape (levels of the first factor,
     levels of the second), NaN for cells without treatments; `residuals`: m_ij minus both main effects, which are
-    estimated from the means of the other cells; also NaN for such cells. `effect`: with two levels each, half the
-    difference of the two differences; otherwise the largest magnitude of a residual (see `signed`). `effect` is None if
-    a cell is missing, because the residuals then contain main effects.
+    estimated from the cells that have treatments; NaN for cells without treatments. `effect`: with two levels each,
+    half the difference of the two differences; otherwise the largest magnitude of a residual (see `signed`). `effect`
+    is None if a cell is missing, because the residuals then contain main effects.
     """
 
     first_levels: tuple[int, ...]

@@ -29,7 +29,7 @@ DRAWN = 2_000_000
 """The maximum number of simulated contrasts."""
 MOST_SETS = 20_000
 LARGEST_ORDER = 4
-"""If there are many factors, the maximum number of factors in an interaction that is named."""
+"""With more than 10 factors, the maximum number of factors in an interaction that is named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class Contrast:
 @dataclass(frozen=True, slots=True)
 class LenthTest:
     """The result of lenth(). `pse`: pseudo standard error in the values' unit; `margin`: margin of error of one
-    contrast at the requested level. Per contrast: `estimate`; `p`, its individual p-value; and `p_family`, the
+    contrast at the requested level. Per contrast: `estimates`; `p`, its individual p-value; and `p_family`, the
     step-down p-value of a contrast this large anywhere in the design.
     """
 
@@ -58,8 +58,9 @@ class LenthTest:
 
 def contrasts(levels: Levels, highest: int | None = None) -> tuple[Contrast, ...]:
     """The contrasts of a two-level design: orthogonal columns, from main effects to higher orders, each with all
-    effects that have the same column; () if a main effect is unbalanced or not orthogonal to the others. `highest`: the
-    highest order, None for all orders or, if there are many factors, LARGEST_ORDER.
+    effects that have the same column up to its sign. () if a factor has more than two levels, or if a main effect is
+    unbalanced or not orthogonal to the others. `highest`: the highest order, None for all orders or, with more than 10
+    factors, LARGEST_ORDER.
     """
     treatments, factors = levels.shape
     coded = np.empty((treatments, factors))
@@ -90,7 +91,7 @@ def contrasts(levels: Levels, highest: int | None = None) -> tuple[Contrast, ...
 
 def lenth(values: Sequence[Contrast], means: Values, confidence: float = 0.95) -> LenthTest | None:
     """Lenth's test of contrasts; None if there are too few contrasts, or if more than half of them are 0. `means`: one
-    value of each treatment.
+    value of each treatment; `confidence`: the level of the margin of error.
     """
     m = len(values)
     if m < FEWEST:

@@ -34,8 +34,8 @@ class StudiedSize:
     """The intervals by one method for `subsamples` samples of `n` values each.
 
     `width_quartiles`: quartiles of the widths in the values' unit; None if no sample has an interval. `coverage`: the
-    share of samples whose interval contains the population's mean, and the standard error due to the number of
-    subsamples. `without`: the number of samples without an interval, which count as not containing the mean.
+    share of samples whose interval contains the population's mean; `coverage_error`: its standard error due to the
+    number of subsamples. `without`: the number of samples without an interval, which count as not containing the mean.
     """
 
     n: int
@@ -55,9 +55,10 @@ def subsampling(
     replicates: int = REPLICATES,
     seed: int = 0,
 ) -> tuple[StudiedSize, ...]:
-    """Draw `subsamples` samples of each size, from 2 to the size of the population, and study their intervals.
+    """Draw `subsamples` samples of each size from the population, and study their intervals. `sizes`: from 2 to the
+    size of the population.
 
-    Returns one entry per method and n. Each size is drawn independently, so results do not depend on the other sizes.
+    Returns one entry per method and size. Each size is drawn independently, so results do not depend on other sizes.
     """
     entries: list[StudiedSize] = []
     mean = float((population / population.size).sum())
@@ -123,7 +124,7 @@ class Materiality:
 
     `median_effect`, `largest_effect`: median and maximum of the magnitudes; `range`: the range of the distributions.
     `enough`: per method, the smallest studied n from which on the median width is below the median magnitude. `own`:
-    the widths of the data's own intervals. `why`: the omitted effects, with the reason.
+    the widths of the data's own intervals. `why`: the omitted effects, with the reason; None if no effect is omitted.
     """
 
     median_effect: float | None
@@ -143,7 +144,7 @@ def materiality(
     studies, all in one unit.
 
     If there are several studies, the median over treatments of the median width is used; if there are several ranges,
-    their median. Effects that are not finite numbers are omitted, and this is reported.
+    their median. Effects that are not finite numbers are omitted, and `why` names them.
     """
     sizes = {name: abs(effect) for name, effect in effects.items() if isfinite(effect)}
     span = median(spans)

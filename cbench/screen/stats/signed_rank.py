@@ -29,7 +29,7 @@ from cbench.stats.interval import exponent
 COUNTED = 12
 """With at most this many blocks, all sign combinations are enumerated."""
 ROUNDING = 1e-12
-"""Scores below this share of the largest one are 0."""
+"""Scores up to this share of the largest score count as 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,8 +151,8 @@ def common_step(size: Values) -> float:
 
 
 def chance_of_sum(size: Values, total: float, step: float) -> float | None:
-    """The probability that the sum of `size`, each with a random sign, is at least as far from 0 as `total`. None if
-    the computation is too expensive.
+    """The probability that the sum of the numbers in `size`, each with a random sign, is at least as far from 0 as
+    `total`. `step`: the numbers' common step. None if the computation needs more than MOST_WORK additions.
     """
     parts = np.sort(np.rint(size / step).astype(np.int64))
     whole, wanted = int(parts.sum()), round(total / step)

@@ -66,9 +66,9 @@ def split_plot(
     rows, whose means are used.
 
     `levels`: shape (rows, factors); `plots`: the batch of each row, as arbitrary integers; `values`: shape (rows,), NaN
-    omitted; `hard`: numbers of the factors that are constant in a batch; `replicates`: maps a batch's number to its
-    block of whole plots; differences between these blocks are not part of the error. Effects of one or two factors have
-    separate rows; all others share one row.
+    omitted; `hard`: numbers of the factors that are constant in a batch; `replicates`: the block of whole plots of each
+    batch, indexed by the batch's number, or None. Differences between these blocks are not part of the error. Effects
+    of one or two factors have separate rows; all others share one row per stratum.
     """
     levels, plots, y = _means(levels, plots, values)
     dropped = _incomplete(levels, plots, hard)
@@ -110,7 +110,7 @@ def _why(stratum: str, df: int, names: Sequence[str]) -> str:
     """The reason why effects of a stratum have no error to compare with; `names`: the names of the hard factors."""
     each = ", ".join(names)
     if stratum == WHOLE and df:
-        return ": the batches of a level are identical, so the whole-plot error is 0; values are too coarse for it"
+        return ": the batches of a level are identical, so the whole-plot error is 0; values are too coarse for a test"
     if stratum == WHOLE:
         return f": one batch per level of {each}; {SEVERAL}"
     if df:

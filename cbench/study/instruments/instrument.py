@@ -26,9 +26,9 @@ class NoNumber(Exception):
 
 @dataclass(frozen=True, slots=True)
 class HostInstrument:
-    """An instrument on this host. `read`: the instrument's name in a file. `resolution_s`: its smallest step in
-    seconds, None if it does not measure time; `why`: the basis of this value. `missing`: the reason why this host lacks
-    the instrument, "" if it is available.
+    """An instrument on this host. `read`: the instrument's name in a file; `what`: a description of the measured
+    quantity. `resolution_s`: the instrument's smallest step in seconds, None if it does not measure time; `why`: the
+    basis of this value. `missing`: the reason why this host lacks the instrument, "" if it is available.
     """
 
     read: str

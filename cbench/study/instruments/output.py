@@ -100,8 +100,9 @@ def _text(done: Execution) -> str:
 
 
 def last_number(text: str, where: str, hint: str = "") -> tuple[float, str]:
-    """The last number in a text, with its original text. Raises NoNumber if the last token is ambiguous or not a
-    number, or with `hint` if there is no number.
+    """The last number in a text, with its original text. Raises NoNumber if there is no number, or if the last token is
+    ambiguous or not a finite number. `where`: the name of the text in messages; `hint`: the end of the message if there
+    is no number.
     """
     token = ""
     for found in TOKEN.finditer(text):
@@ -128,7 +129,8 @@ def _number(text: str) -> tuple[float, str]:
 
 
 def _path(text: str, path: str) -> str:
-    """The text at a path such as jobs.0.read.iops in the JSON of the output.
+    """The text of the number at a path such as jobs.0.read.iops in the JSON of the output. Raises NoNumber if there is
+    no number.
 
     Lines before the JSON are skipped; a key may contain dots.
     """
@@ -172,8 +174,8 @@ class _Lines(str):
 
 
 def _json(text: str) -> Any:
-    """The JSON in the output, with numbers as text; it may begin at any line that begins with a bracket. Raises
-    NoNumber if there is none.
+    """The JSON value at the end of the output, with numbers as text. Its first line begins with a bracket; earlier
+    lines are skipped. Raises NoNumber if there is no such value.
 
     The search takes linear time: the text of a failed attempt is not parsed again, because no JSON value that begins in
     it can reach the end of the text.

@@ -15,8 +15,8 @@ LITTLE, BIG = b"PERFILE2", b"2ELIFREP"
 HEADER = 104
 """The size of the header in bytes; in a file that perf has written to a pipe, it is 16."""
 ATTRIBUTES = 24
-"""The offset in the header of the place and size of the events' attributes, followed by the place and size of the
-records.
+"""The offset in the header of two pairs of numbers: the position and size of the events' attributes, then the position
+and size of the records.
 """
 EXCLUDE_KERNEL = 1 << 5
 LOST, THROTTLE, SAMPLE, LOST_SAMPLES, AUX_DATA, COMPRESSED = 2, 5, 9, 13, 71, (81, 83)

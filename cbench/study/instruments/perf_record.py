@@ -1,7 +1,7 @@
 """Run a command under `perf record` and count its samples.
 
-D. Flater (NIST TN 1855, section 3.4) calls them perf-samples; their number divided by the sampling frequency is a CPU
-time.
+D. Flater (NIST TN 1855, section 3.4) calls these samples perf-samples. Their number divided by the sampling frequency
+is a CPU time.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ LIMIT = "/proc/sys/kernel/perf_event_max_sample_rate"
 
 
 def parse(detail: str) -> Sampling:
-    """Parse the text after `samples:` in a `read`; the `call_graph` of the result is "" if omitted. Raises ValueError
-    with a description of the error.
+    """Parse the text after `samples:` in a value of `read`. If the text names no call graph, the result's `call_graph`
+    is "". Raises ValueError, with a description of the error, for an invalid text.
     """
     graph, event, rates = "", EVENT, dict[str, int]()
     for place, part in enumerate(detail.split(",") if detail else ()):
@@ -65,7 +65,7 @@ def parse(detail: str) -> Sampling:
 
 
 def named(detail: str) -> frozenset[str]:
-    """The settings, "event" and "rate", that such a text contains; parse() uses defaults for missing ones."""
+    """The settings, "event" and "rate", that a text for parse() contains; parse() uses defaults for the others."""
     keys = {part.partition("=")[0] for part in detail.split(",") if "=" in part}
     return frozenset("event" if key == "event" else "rate" for key in keys)
 

@@ -117,7 +117,7 @@ EVENT_COUNTS = (
 
 
 def check(name: str) -> None:
-    """Raises UsageError if this host cannot count the event."""
+    """Raise UsageError if this host cannot count the event."""
     os.close(_opened(name))
 
 
@@ -127,7 +127,7 @@ def _opened(name: str) -> int:
     if name == CYCLES_USER:
         how |= EXCLUDE_KERNEL
     if platform.machine() not in CALLS:
-        raise UsageError(f"{name}: cbench does not support it on {platform.machine()}")
+        raise UsageError(f"{name}: cbench cannot count this event on {platform.machine()}")
     fd = _open(kind, config, how)
     if fd in DENIED and name in CLOCKS:
         # Without permission to observe the kernel, the event must exclude it; a clock that is only read, not sampled,

@@ -30,7 +30,7 @@ NAMES = tuple(read for each in INSTRUMENTS for read in each.judged)
 
 
 def parse(read: str) -> tuple[str, str]:
-    """The source and the argument of a `read`. Raises ValueError, with the reason, for an invalid value."""
+    """The source and the argument of a value of `read`. Raises ValueError, with the reason, for an invalid value."""
     source, _, detail = (read, "", "") if read in BY_SOURCE else read.partition(":")
     found = BY_SOURCE.get(source)
     if found is None or (not found.optional and bool(detail) != bool(found.argument)):

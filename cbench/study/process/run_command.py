@@ -24,8 +24,8 @@ from cbench.results import JsonValue
 from quiet import QuietError
 
 MOST_OUTPUT = 1 << 20
-"""The maximum number of bytes of output to keep. Of longer output, the end is kept, which usually contains the results,
-and the number of missing bytes.
+"""The maximum number of bytes of output to keep. Longer output is cut at its beginning, because the end usually
+contains the results, and the number of missing bytes is recorded.
 """
 GRACE_S = 2.0
 LAST_LINES, LONGEST_LINE = 3, 200
@@ -57,10 +57,12 @@ class Probe(Protocol):
         """The probe's name, unique among the probes of a command."""
 
     def obstacle(self, path: str | None) -> str:
-        """The reason why the probe cannot work on this host, "" if it can. `path`: the PATH of the command."""
+        """The reason why the probe cannot work on this host, "" if it can. `path`: the PATH of the command, None for
+        the PATH of this process.
+        """
 
     def __enter__(self) -> Self:
-        """Begin measuring. Raises UsageError if this host cannot measure it."""
+        """Begin measuring. Raises UsageError if the probe cannot measure on this host."""
 
     def __exit__(self, *_: object) -> None: ...
 
@@ -74,7 +76,7 @@ class Probe(Protocol):
 @dataclass(frozen=True, slots=True)
 class Execution:
     """One execution of a command. `code`: the exit code as in a shell, 128 + N for signal N; None if the command timed
-    out and was killed.
+    out and was killed. `begun_ns`, `ended_ns`: in ns since 1970.
     """
 
     code: int | None

@@ -1,4 +1,4 @@
-"""Reset by waiting until the host is cool enough or fast enough."""
+"""Reset by waiting until the host is cool enough, fast enough, or both."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ZONES, CHIPS, POLICIES = "/sys/class/thermal", "/sys/class/hwmon", "/sys/devices
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CoolDownReset(Reset):
-    """Waits until no sensor is hotter than `celsius` and no CPU is slower than `khz`."""
+    """Waits until no sensor is hotter than `celsius` and no CPU is slower than `khz` (None: no limit)."""
 
     kind: ClassVar[str] = "cool-down"
     keys: ClassVar[tuple[str, ...]] = ("celsius", "khz")

@@ -20,13 +20,15 @@ POLL_S, ASKED_S = 0.5, 30.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RebootReset(Reset):
-    """Reboots the host. The process that resumes the study confirms this by a different boot ID."""
+    """Reboots the host. The process that resumes the study confirms the reboot by a different boot ID."""
 
     kind: ClassVar[str] = "reboot"
     keys: ClassVar[tuple[str, ...]] = ("command", "check")
 
     def perform(self, run: int, context: ResetContext) -> StoredFacts:
-        """Reboot the host. Does not return if it succeeds."""
+        """Reboot the host; a reboot ends this process. Raises ResetError if the host does not reboot within `timeout_s`
+        seconds, and CommandError if the command fails.
+        """
         os.sync()
         # From here on, a signal that ends this process belongs to the reboot: no cleanup, because the study resumes
         # afterwards.
@@ -58,5 +60,5 @@ class RebootReset(Reset):
 
 
 def boot_id() -> str:
-    """The ID of this boot."""
+    """The ID of this boot; "" if the kernel does not report it."""
     return Reader().text(BOOT_ID) or ""

@@ -40,7 +40,8 @@ class Reset:
     To add one, write a class in a separate file and add it to registry.RESETS. `kind`: the name of the reset in a file;
     `keys`: the keys that only this reset has in the file; `example`: lines for the example file that explain these
     keys. `command`: the user's command; `check`: a command that must succeed after the reset; `unit`: a systemd unit;
-    each is "" if not given. `timeout_s`: the time limit of each command and wait of the reset.
+    each is "" if not given. `timeout_s`: the time limit, in seconds, of each command and wait of the reset; `settle_s`:
+    the time to wait after the reset, in seconds.
     """
 
     kind: ClassVar[str]
@@ -74,7 +75,7 @@ class Reset:
         raise NotImplementedError
 
     def execute(self, command: str, context: ResetContext, run: int | None = None) -> Execution:
-        """Run a command of this reset. `run`: the run with whose reset the processes are tagged, None for no tag.
+        """Run a command of this reset. `run`: the run of the reset, for the tag of its processes; None for no tag.
         Raises CommandError if the command fails.
         """
         tag = {} if run is None else context.tags.of_step(RESET, run)

@@ -33,7 +33,9 @@ def read(done: Execution, results: str) -> tuple[TestSample, ...]:
 
 
 def last_line(done: Execution) -> str:
-    """The reason why a process ended: the last line of its output with the word "error", otherwise the last line."""
+    """The line that explains best why a process ended: the last line with the word "error" in its error output, or in
+    its output if it printed no errors; without such a line, the last line. "it printed nothing" if there is no output.
+    """
     lines = (done.errors.strip() or done.output.strip()).decode(errors="replace").splitlines()
     named = [line for line in lines if "error" in line.lower()] or lines
     return one_line(named[-1].strip()) if named else "it printed nothing"

@@ -56,7 +56,9 @@ class Suite:
         return self._uses(ORDER)
 
     def order_file(self, tests: Sequence[str]) -> str:
-        """The content of the file of names, one per line."""
+        """The content of the file that {order} names: one test name per line, with a backslash before each character of
+        `escape`.
+        """
         escaped = ("".join(f"\\{each}" if each in self.escape else each for each in name) for name in tests)
         return "".join(f"{name}\n" for name in escaped)
 

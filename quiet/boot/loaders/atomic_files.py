@@ -17,7 +17,7 @@ _LINKS = 40  # the kernel's limit on symbolic links
 
 @dataclass(frozen=True, slots=True)
 class Saved:
-    """The original state of a file: its bytes, permission bits, owner, and times in nanoseconds."""
+    """The state of a file: its bytes, permission bits, owner, and times in nanoseconds."""
 
     data: bytes
     mode: int
@@ -55,7 +55,7 @@ class Disk:
 
     def save(self, path: str, data: bytes, like: Saved | None = None, times: bool = False) -> None:
         """Write a file atomically and flush it to disk, with the mode and owner of `like`, and with its times if
-        `times`.
+        `times`. Without `like`, the mode is 0644 and the owner is the caller.
         """
         real = self._real(path)
         with self.reader.place(real, follow=False) as place:

@@ -1,6 +1,6 @@
 """Change Boot Loader Specification entries: systemd-boot's directly, Fedora's and RHEL's through grubby.
 
-Sources: the Boot Loader Specification of uapi-group.org ("options" may stand several times); man pages
+Sources: the Boot Loader Specification of uapi-group.org ("options" may occur several times); man pages
 kernel-install(8), systemd-boot(7), grubby(8), loader.conf(5).
 """
 
@@ -39,7 +39,9 @@ _INFO = "/sys/firmware/efi/efivars/LoaderInfo-4a67b082-0a4c-41cf-b6c7-440b29bb8c
 
 
 def entries(files: BootFiles, names: Callable[[str], list[str]] | None = None) -> list[str]:
-    """The paths of the entries on all partitions."""
+    """The paths of the entries on all partitions. `names` lists a directory; by default Reader.names, which returns no
+    names for an unreadable directory.
+    """
     folders = [f"{place}/loader/entries" for place in _PARTITIONS]
     listed = names or files.reader.names
     return [f"{path}/{name}" for path in folders for name in listed(path) if name.endswith(".conf")]
@@ -87,7 +89,7 @@ def _bls_steps(context: LoaderContext) -> Steps:
 
 
 def _without_grubby(context: LoaderContext) -> Steps:
-    """Change the parameters in the entries. Raises Refused for entries that read parameters from another file."""
+    """Change the parameters in the entries. Raises Refused if there are none, or if one refers to grubenv."""
     if not entries(context.files):
         raise Refused("GRUB takes the command line from boot loader entries, and none can be read; run this with sudo")
     if any("$kernelopts" in (context.files.text(path) or "") for path in entries(context.files)):
@@ -121,7 +123,10 @@ def _systemd_line(context: LoaderContext) -> CommandLine:
 
 
 def _systemd_steps(context: LoaderContext) -> Steps:
-    """The entries, the line that kernel-install uses for later ones, and images with a built-in line."""
+    """Change the entries and the line that kernel-install uses for later entries, and rebuild images that contain it.
+
+    Raises Refused if an entry cannot be read, or if the only command line is in an image that quiet cannot rebuild.
+    """
     files = context.files
     entries(files, files.names)  # raises Refused if an entry cannot be read
     changes = [change for path in _ordinary(files) if (change := edit(context, path, _OPTIONS, together=True))[1]]
@@ -140,7 +145,7 @@ def _systemd_steps(context: LoaderContext) -> Steps:
     commands = _rebuilt(files) if edits else ()
     if edits and not commands and not _ordinary(files) and _images(files):
         reason = (
-            f"EFI/Linux/{_images(files)[0]} contains a sealed command line, and quiet does not support the "
+            f"EFI/Linux/{_images(files)[0]} contains a built-in command line, and quiet does not support the "
             "tool that changes it"
         )
         raise by_hand(reason, context.merged(str(_systemd_line(context))))
@@ -173,7 +178,7 @@ def _installs(files: BootFiles) -> bool:
 
 
 def _cmdline(files: BootFiles) -> str:
-    """The parameters in the file, in one line and without comments, as kernel-install reads them."""
+    """The parameters in /etc/kernel/cmdline, in one line and without comments, as kernel-install reads them."""
     lines = (files.text(_CMDLINE) or "").splitlines()
     return " ".join(line.strip() for line in lines if line.strip() and not line.startswith("#"))
 
@@ -183,7 +188,9 @@ def _rebuilt(files: BootFiles) -> tuple[Command, ...]:
 
 
 def _mkinitcpio(files: BootFiles) -> tuple[Command, ...]:
-    """Arch's command that builds unified images, if its presets name any. Files in /etc/cmdline.d are not handled."""
+    """Arch's command that builds unified images, if its presets name any; empty if /etc/cmdline.d sets parameters,
+    which quiet cannot change.
+    """
     presets = [f"/etc/mkinitcpio.d/{name}" for name in files.reader.names("/etc/mkinitcpio.d")]
     ours = any(re.search(r"^\s*\w+_uki=", files.text(path) or "", re.MULTILINE) for path in presets)
     parts = any(name.endswith(".conf") for name in files.reader.names("/etc/cmdline.d"))
@@ -196,7 +203,7 @@ def _images(files: BootFiles) -> list[str]:
 
 
 def _unified(files: BootFiles) -> list[Command]:
-    """Commands that rebuild unified kernel images (EFI/Linux), which contain the line, with kernel-install."""
+    """The kernel-install commands that rebuild the unified kernel images (EFI/Linux), which contain the line."""
     images, releases = _images(files), files.reader.names("/usr/lib/modules")
     unified = (release for release in releases if any(release in name for name in images))
     paths = {release: f"/usr/lib/modules/{release}/vmlinuz" for release in unified}

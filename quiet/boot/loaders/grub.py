@@ -1,8 +1,8 @@
 """Change GRUB's configuration on Debian, Ubuntu, Arch and openSUSE: /etc/default/grub, and the generated grub.cfg.
 
-Debian's grub-mkconfig also reads /etc/default/grub.d/*.cfg, so there quiet only adds a file. Both are shell scripts,
-read in order. GRUB_CMDLINE_LINUX_DEFAULT applies to ordinary entries; recovery entries stay unchanged. Source: info
-grub, "Simple configuration handling"; Debian's grub2, util/grub-mkconfig.in.
+After /etc/default/grub, Debian's grub-mkconfig reads /etc/default/grub.d/*.cfg, so there quiet only adds a file. These
+sources of grub.cfg are shell scripts. GRUB_CMDLINE_LINUX_DEFAULT applies to ordinary entries; recovery entries stay
+unchanged. Source: info grub, "Simple configuration handling"; Debian's grub2, util/grub-mkconfig.in.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ def line(context: LoaderContext) -> CommandLine:
 
 
 def steps(context: LoaderContext) -> Steps:
-    """Write a separate file if grub.d is read, otherwise a block at the end of /etc/default/grub; then regenerate
-    grub.cfg.
+    """Plan a separate file if grub-mkconfig reads grub.d, otherwise a block at the end of /etc/default/grub, and the
+    command that regenerates grub.cfg. Raises Refused if the parameters must be added by hand.
     """
     merged = context.merged(str(line(context)))
     if odd := unclear(_texts(context.files), (_GENERAL, _ORDINARY)):
@@ -69,7 +69,7 @@ def steps(context: LoaderContext) -> Steps:
 def reads_folder(files: BootFiles) -> bool:
     """Whether grub-mkconfig reads /etc/default/grub.d here.
 
-    The text of the script decides; without the script, this is assumed on Debian if the directory exists.
+    The text of grub-mkconfig decides. If it cannot be read, the result is True on Debian if the directory exists.
     """
     debian = files.reader.exists(_FOLDER) and files.reader.exists("/etc/debian_version")
     for path in ("/usr/sbin/grub-mkconfig", "/usr/bin/grub-mkconfig", "/usr/sbin/grub2-mkconfig"):
@@ -108,7 +108,7 @@ def _regenerate(files: BootFiles) -> tuple[tuple[str, ...], str]:
 
 
 def _config(files: BootFiles) -> str:
-    """The path of the grub.cfg with the menu; the grub.cfg on the EFI partition only points to this file."""
+    """The path of the grub.cfg with the menu, usually not the one on the EFI partition; "" if none is found."""
     own = [f"/boot/efi/EFI/{name}/grub.cfg" for name in files.reader.names("/boot/efi/EFI")]
     here = [path for path in _CONFIGS if files.reader.exists(path)]
     menus = (path for path in (*here, *own) if "menuentry" in (files.reader.text(path) or ""))

@@ -18,7 +18,7 @@ from quiet.host.reader import Reader
 from quiet.machine.facts import Facts
 
 OWN, BLOCK, WORDS = "own file", "marked block", "words"
-BEGIN, END = "# begin of what quiet added; `quiet boot remove` takes it out", "# end of what quiet added"
+BEGIN, END = "# BEGIN: added by quiet; `quiet boot remove` removes this block", "# END: added by quiet"
 LONGEST = 2047  # COMMAND_LINE_SIZE of x86 and arm64, minus the closing zero byte
 Command = tuple[str, ...]
 
@@ -51,7 +51,7 @@ class Known(Protocol):
     drop: tuple[str, ...]
 
     def cleaned(self, path: str, data: bytes | None) -> bytes | None:
-        """A file's content without our changes."""
+        """A file's content without our changes; None if no file would remain."""
 
 
 class BootFiles(Disk):
@@ -80,7 +80,7 @@ class BootFiles(Disk):
 
 @dataclass(frozen=True, slots=True)
 class LoaderContext:
-    """The arguments that each function of a loader receives."""
+    """The argument of a loader's functions `line` and `steps`."""
 
     files: BootFiles
     facts: Facts
@@ -138,7 +138,7 @@ def first(reader: Reader, *paths: str) -> str:
 
 
 def rewritten(text: str, merged: Merged) -> str:
-    """A line without the parameters to drop, and with the new ones before init's words; other spaces stay."""
+    """A line without the parameters to drop, and with the new ones before init's words; other text stays unchanged."""
     for word in merged.drop:
         text = re.sub(rf"[ \t]*(?<!\S){re.escape(word)}(?!\S)", "", text)
     if not merged.add:
@@ -193,7 +193,7 @@ def edit(
 
 
 def _label(text: str, match: re.Match[str]) -> str:
-    """The lines of an extlinux.conf that belong to one label."""
+    """The lines of an extlinux.conf under the same label as a match."""
     starts = [0, *(head.start() for head in re.finditer(r"^[ \t]*label[ \t]", text, re.MULTILINE | re.I)), len(text)]
     start = max(place for place in starts if place <= match.start())
     return text[start : min(place for place in starts if place > match.start())]

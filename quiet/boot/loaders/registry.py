@@ -32,7 +32,7 @@ def detect(files: BootFiles, requested: str | None = None) -> tuple[Loader, str,
     here = [(loader, reason) for loader in LOADERS if (reason := loader.found(files))]
     chosen = [(loader, reason) for loader, reason in here if requested in (None, loader.name)]
     if requested and not chosen:
-        raise Refused(f"--loader {requested}: none of its files exist here")
+        raise Refused(f"--loader {requested}: not detected here; omit --loader, or name another boot loader")
     if not chosen:
         raise Refused(_nowhere(files))
     loader, reason = chosen[0]
@@ -40,7 +40,9 @@ def detect(files: BootFiles, requested: str | None = None) -> tuple[Loader, str,
 
 
 def elsewhere(files: BootFiles) -> str:
-    """The tool that would overwrite a changed file, and the file to change instead; "" if there is no such tool."""
+    """A sentence with the tool that would overwrite a changed file, and the file to change instead; "" if there is no
+    such tool.
+    """
     if files.reader.exists("/etc/NIXOS"):
         return (
             "NixOS regenerates its boot entries: set boot.kernelParams in its configuration, then run "
@@ -65,6 +67,6 @@ def _nowhere(files: BootFiles) -> str:
     if "WSL" in machine:
         return "WSL has no boot loader; add the parameters of `quiet plan` to kernelCommandLine= in Windows' .wslconfig"
     return (
-        "no supported boot loader was found; `quiet boot once` needs none, or add the parameters of "
+        "no supported boot loader was found: use `quiet boot once`, which needs none, or add the parameters of "
         "`quiet plan` to the kernel command line yourself"
     )

@@ -1,6 +1,6 @@
 """Parse plain assignments in shell files such as /etc/default/grub.
 
-Nothing is executed, so command output is unknown.
+The files are not executed, so the output of commands in them is unknown.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def quoted(text: str) -> str:
 
 
 def _unquoted(text: str, values: dict[str, str]) -> str:
-    """One shell word: quotes removed, variables expanded except between single quotes."""
+    """The first shell word of a text, without quotes and with variables expanded, except between single quotes."""
     word, position, quote = "", 0, ""
     while position < len(text):
         letter = text[position]

@@ -133,7 +133,7 @@ def _ostree_found(files: BootFiles) -> str:
 
 
 def _ostree_line(context: LoaderContext) -> CommandLine:
-    """The running line, which is the booted deployment's, without the parameters of an earlier apply."""
+    """The running line, which is the booted deployment's, without ostree= and the parameters of an earlier apply."""
     words = context.files.running()
     return words.changed([word for word in words.words if word.startswith("ostree=")], ())
 

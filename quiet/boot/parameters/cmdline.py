@@ -82,7 +82,7 @@ def parse(line: str) -> CommandLine:
 
 
 def check(word: str, source: str) -> str:
-    """Return a word to add, after checking it. Raises UsageError if a boot loader could not store it verbatim."""
+    """Return `word` unchanged. Raises UsageError if it is not a parameter that every boot loader stores verbatim."""
     if not word or not _PLAIN.issuperset(word) or word.startswith(("-", "=")):
         raise UsageError(
             f"{source}: '{word}' is not a valid kernel parameter; write NAME or NAME=VALUE without spaces, quotes or $"

@@ -26,7 +26,7 @@ _UNTIL = "no CPU would be left for everything else"
 
 
 class MergeRow(NamedTuple):
-    """The action for one parameter. `current`: its words in the line; `wanted`: the new word."""
+    """The action for one parameter. `current`: its words in the line; `wanted`: the new word; "" if there is none."""
 
     action: str
     parameter: str
@@ -45,7 +45,7 @@ class Merged(NamedTuple):
 
     @property
     def unchanged(self) -> bool:
-        """Whether the line already has every wanted parameter."""
+        """Whether the merge neither adds nor removes a word."""
         return not self.add and not self.drop
 
 
@@ -71,7 +71,10 @@ def merge(line: CommandLine, wanted: Sequence[str], facts: Facts) -> Merged:
 
 
 def missing(parameters: Sequence[str], cpus: CpuPartition, facts: Facts, source: str) -> tuple[str, ...]:
-    """The parameters of a profile that work here and that the running kernel was booted without."""
+    """The parameters of a profile that this host supports and that the running kernel's command line lacks.
+
+    Returns all parameters if they would leave no housekeeping CPU.
+    """
     if not parameters:
         return ()
     wanted = fill_in(parameters, cpus, facts, source)

@@ -1,1 +1,1 @@
-"""Remedies for each cause of noise, or the reason why there is none."""
+"""A remedy for each cause of noise, or the reason why there is none."""

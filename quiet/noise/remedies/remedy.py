@@ -1,4 +1,4 @@
-"""Define a remedy: an entry of the table of remedies for one cause."""
+"""Define a remedy: one entry in the table of remedies, for one cause."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ KNOB, BOOT, USER, NONE = "knob", "boot", "user", "none"
 
 
 class Remedy(NamedTuple):
-    """The remedy for a cause. `how`: a knob, the kernel's command line, the user's own action, or none."""
+    """The remedy for a cause. `how`: KNOB, BOOT (a kernel parameter), USER (the user's own action), or NONE."""
 
     kind: str
     pattern: str

@@ -67,7 +67,7 @@ class Anatomy:
 
 @dataclass(frozen=True, slots=True)
 class Thread:
-    """The sleeping thread: its CPU and number, and functions that name this CPU's idle states and tasks."""
+    """The sleeping thread: its CPU and PID, and functions that name this CPU's idle states and tasks."""
 
     cpu: int
     pid: int
@@ -82,8 +82,8 @@ Namer = Callable[[Share], Cause]
 class Limits:
     """Limits in ticks.
 
-    `slop`: the maximum difference between two clocks; `far`: the minimum length of time unaccounted for by the kernel
-    that counts as spent outside the kernel; `virtual`: whether that time counts as the hypervisor's.
+    `slop`: the maximum difference between two clocks; `far`: a longer time without a traced event counts as spent
+    outside this kernel; `virtual`: whether that time counts as the hypervisor's.
     """
 
     slop: int
@@ -100,9 +100,9 @@ def dissect(
     name: Namer,
     limits: Limits,
 ) -> Anatomy | None:
-    """Split the wake-up that was due at `due` and ran at `at` into its parts.
+    """Split the wake-up of a thread that was due at `due` and ran at `at`, both in ticks, into its parts.
 
-    `events`: the events of the thread's CPU, in order; `wakings`: the wakeup events of all CPUs. Returns None if the
+    `events`: the events of the thread's CPU, in order; `wakings`: the wake-ups by all CPUs. Returns None if the
     trace does not contain the thread.
     """
     if not any(thread.pid in (event.pid, event.other) for event in events):

@@ -27,7 +27,7 @@ GAPS_ONLY |= {"timeline": "; --save-trace writes the events of --stop-above", "p
 
 @dataclass(frozen=True, slots=True)
 class WakeOptions:
-    """The checked options of `quiet noise --wake`."""
+    """The checked options of `quiet noise --wake`. `period`: in ns; `fifo` 0: an ordinary task."""
 
     seconds: float
     period: int
@@ -38,7 +38,7 @@ class WakeOptions:
 
 
 def options(texts: NoiseTexts) -> WakeOptions:
-    """Check the options and return their values. Raises UsageError."""
+    """Check the options and return their values. Raises UsageError, which names the wrong option."""
     for name, instead in GAPS_ONLY.items():
         if getattr(texts, name) is not None:
             raise UsageError(f"--{name.replace('_', '-')} applies to gaps; omit --wake, or this option{instead}")
@@ -88,7 +88,7 @@ def _noting_signals() -> Iterator[_Signals]:
 def run(cpus: CpuSet, wanted: WakeOptions, progress: Callable[[float, float], None]) -> WakeReport:
     """Measure CPUs of this host. `progress` is called with the elapsed and the requested seconds.
 
-    Raises UsageError, DetectorError, and NoiseInterrupted if a signal arrives before the first wake-up.
+    Raises the errors of measure.measure(), and NoiseInterrupted if a signal arrives before the first wake-up.
     """
     request = WakeRequest(
         cpus,

@@ -28,7 +28,7 @@ class IdleState:
 
 
 def read(reader: Reader, cpus: Iterable[int]) -> dict[int, tuple[IdleState, ...]]:
-    """The current idle states of each CPU; empty if the kernel has no cpuidle driver."""
+    """The idle states of each CPU and their totals so far; empty tuples if the kernel has no cpuidle driver."""
     return {cpu: tuple(_states(reader, cpu)) for cpu in cpus}
 
 

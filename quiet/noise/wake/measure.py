@@ -44,7 +44,7 @@ class WakeRequest:
 
 @dataclass(frozen=True, slots=True)
 class ExplainedWakeUp:
-    """One of the worst wake-ups; `anatomy` is None without tracing."""
+    """One of the worst wake-ups; `anatomy`: None without tracing, or if the trace does not contain the thread."""
 
     wake_up: WakeUp
     anatomy: Anatomy | None
@@ -52,7 +52,9 @@ class ExplainedWakeUp:
 
 @dataclass(frozen=True, slots=True)
 class WakesOnCpu:
-    """The measurements of one CPU. `worst`: the worst wake-ups, the highest latency first."""
+    """The measurements of one CPU. `worst`: the worst wake-ups, the highest latency first; `in_place`: kernel
+    parameters in effect for the CPU.
+    """
 
     slept: Slept
     worst: tuple[ExplainedWakeUp, ...]
@@ -79,7 +81,10 @@ class WakeMeasurement:
 
 
 def measure(host: Host, wanted: WakeRequest, tick: Tick = lambda _passed: False) -> WakeMeasurement:
-    """Measure several CPUs at the same time, and leave nothing behind. Raises UsageError or DetectorError."""
+    """Measure several CPUs at the same time, and leave nothing behind.
+
+    `tick`: see detector.wait(). Raises UsageError for absent or offline CPUs, and DetectorError if a thread fails.
+    """
     facts = Facts(host)
     detector.check_cpus(wanted.cpus, facts.online, facts.present, "--cpus")
     seconds = wanted.duration / 1e9

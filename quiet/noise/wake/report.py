@@ -1,4 +1,4 @@
-"""Build the report of wake-ups: plain numbers, the worst wake-ups with their causes and remedies, and the verdict.
+"""Build the report of wake-ups: latency statistics, the worst wake-ups with causes and remedies, and the verdict.
 
 The fields have the names of the keys of `quiet noise --wake --json`.
 """
@@ -34,7 +34,10 @@ class WakeBudgets(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PartReport:
-    """The work that had the CPU in one phase of a wake-up (anatomy.PHASES), and its remedy."""
+    """The work that had the CPU in one phase of a wake-up (anatomy.PHASES), and its remedy.
+
+    `knob`, `boot`: the knob or kernel parameter that is the remedy, else None.
+    """
 
     phase: str
     cause: str
@@ -47,7 +50,7 @@ class PartReport:
 
 @dataclass(frozen=True, slots=True)
 class WakeUpReport:
-    """One of the worst wake-ups. `phases_ns` adds up to the latency; None without tracing."""
+    """One of the worst wake-ups. `phases_ns` adds up to the latency; None without a trace of the thread."""
 
     number: int
     at_s: float
@@ -58,7 +61,10 @@ class WakeUpReport:
 
 @dataclass(frozen=True, slots=True)
 class WorstCause:
-    """A cause of the worst wake-ups: in how many it was the longest part, and its longest time in one of them."""
+    """A cause of the worst wake-ups: in how many it was the longest part, and its longest time in one of them.
+
+    `knob`, `boot`: the knob or kernel parameter that is the remedy, else None.
+    """
 
     cause: str
     kind: str
@@ -127,7 +133,7 @@ class WakeReport:
 
 
 def percentile(slept: Slept, q: float) -> int:
-    """The latency of rank q in ns: the beginning of its bin (BIN_NS), limited to the range of all latencies."""
+    """The quantile `q` of the latency in ns: the beginning of its bin (BIN_NS), within the range of all latencies."""
     rank, seen = q * slept.wakes, 0
     for number, count in sorted(slept.bins.items()):
         seen += count

@@ -21,7 +21,7 @@ BIN_NS = int(lib.QN_WAKE_BIN_NS)
 
 @dataclass(frozen=True, slots=True)
 class SleepRequest:
-    """The options of a sleeping thread, in nanoseconds.
+    """The options of a sleeping thread, with times in nanoseconds.
 
     `stop_above` 0: never stop early; `fifo` 0: an ordinary task.
     """
@@ -109,7 +109,7 @@ class Sleeper:
         return 1 if lib.qn_wake_run(self.wake) else 0
 
     def placed(self) -> None:
-        """Wait until the process is waiting for go(). Raises DetectorError."""
+        """Wait until the process is waiting for go(). Raises DetectorError if it ended or takes too long."""
         try:
             answer = self._channel.recv()
         except (EOFError, OSError):
@@ -189,7 +189,10 @@ class Sleeper:
 
 @contextlib.contextmanager
 def sleepers(cpus: Sequence[int], request: SleepRequest) -> Iterator[list[Sleeper]]:
-    """Yield sleeping threads that run on their CPUs; end them afterwards in any case. Raises DetectorError."""
+    """Yield sleeping threads that run on their CPUs; end them afterwards in any case.
+
+    Raises DetectorError if one cannot run.
+    """
     started: list[Sleeper] = []
     try:
         started.extend(Sleeper(cpu, request) for cpu in cpus)

@@ -74,7 +74,7 @@ class WakeTracer:
         self._first = clock.moment()
 
     def __enter__(self) -> WakeTracer:
-        """Create the trace instances. Raises NoTraceError."""
+        """Create the trace instances. Raises NoTraceError if the kernel cannot trace or does not permit it."""
         try:
             self._open()
         except BaseException:
@@ -130,7 +130,7 @@ class WakeTracer:
             each.off()
 
     def finish(self, worst: Sequence[WakeUp]) -> WakeTrace:
-        """The trace around these wake-ups; call off() before."""
+        """The trace around these wake-ups; call off() first."""
         for each in self._all:
             each.drain()
         self._keep(worst, recent=False)
@@ -159,6 +159,6 @@ class WakeTracer:
 
 
 def window(each: WakeUp, rate: Clock, period_ns: int) -> tuple[int, int]:
-    """The beginning and end, in ticks, of the trace to keep around a wake-up; it begins before the CPU went idle."""
+    """The beginning and end, in ticks, of the trace to keep around a wake-up, which begins before the CPU went idle."""
     before = max(1.25 * BEFORE_NS, 1.5 * period_ns)
     return each.ticks - rate.ticks(each.latency + before), each.ticks + rate.ticks(AFTER_NS)

@@ -246,7 +246,7 @@ def test_hosts_of_other_harnesses_are_compared_as_far_as_they_are_known(old: Pat
 def test_a_damaged_passport_is_reported_in_one_line(tmp_path: Path) -> None:
     good = stored(tmp_path / "a.db", noisy(1e6, 6, 9, seed=1))
     bad = stored(tmp_path / "b.db", noisy(1e6, 6, 9, seed=1), host={**HOST, "passport": 7})
-    fails(good, bad, "b.db: damaged: the passport of its host is not an object")
+    fails(good, bad, "b.db: damaged: the host's passport is not an object")
 
 
 @pytest.mark.slow

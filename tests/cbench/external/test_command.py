@@ -51,7 +51,7 @@ def test_the_json_has_the_keys_of_a_run_and_the_headline() -> None:
         (("hash", "--", "true"), "workloads and commands cannot be measured together"),
         (("--", "no-such-program"), "no such program"),
         (("--vary", "all", "--", "true"), "--vary is for workloads"),
-        (("--shell", "hash"), "--shell is for a command: write it after --"),
+        (("--shell", "hash"), "--shell is for a command: write the command after --"),
         ((), "nothing to measure: name a workload from `cbench list`, or a command after --"),
         (("--", "false"), "false: exited with 1 (--ignore-failure measures it anyway)"),
     ],

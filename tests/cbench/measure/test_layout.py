@@ -51,7 +51,7 @@ def test_a_stack_that_is_too_low_is_refused() -> None:
 
 
 def test_a_factor_that_no_workload_has_is_refused() -> None:
-    with pytest.raises(UsageError, match="--vary offset: hash has no such parameter"):
+    with pytest.raises(UsageError, match="--vary offset: no such parameter in hash"):
         layout.check(layout.plan(2, "offset", 1, PLAIN), [HASH])
 
 

@@ -180,7 +180,7 @@ def test_names_that_differ_only_in_their_ends_stay_whole(tmp_path: Path) -> None
         ("Success,1.5", 'Success,"[1, 2"', "line 3: result '[1, 2' is not a number"),
         (",fixed,", ",sorted,", "line 3: column order_type: 'sorted': must be fixed, random or williams"),
         (",1,1,fixed", ",1,first,fixed", "line 3: column order_number: 'first' is not a number"),
-        (",1,1,fixed", ",1,-1,fixed", "line 3: column order_number: is not a whole number of at least 0"),
+        (",1,1,fixed", ",1,-1,fixed", "line 3: column order_number: is not a whole number from 0 to 2147483646"),
         ("hp065.utah,", "", "line 3: 11 columns, not 12"),
     ],
 )

@@ -47,7 +47,7 @@ def test_the_test_is_scipys() -> None:
     ("values", "why"),
     [
         ((), "there are no values"),
-        ((10.0,), "2 values are needed for a spread, there is 1"),
+        ((10.0,), "2 values are needed for a spread, but there is 1"),
         ((10.0, inf), "1 of 2 values are not finite numbers"),
         ((10.0, 1e200, 3), "the values are too large to be squared"),
         ((0.1,) * 7, "all 7 values are equal: there is no spread to compare a difference with"),

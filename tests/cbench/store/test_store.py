@@ -313,7 +313,7 @@ def test_a_store_with_tables_is_not_empty_whatever_its_version_says(version: int
     path = stored(tmp_path / "s.db", [[1, 2]])
     with contextlib.closing(sqlite3.connect(path)) as connection:
         connection.execute(f"PRAGMA user_version={version}")
-    with pytest.raises(QuietError, match=rf"s\.db: damaged: format {version}$"):
+    with pytest.raises(QuietError, match=rf"s\.db: damaged: its format number is {version}$"):
         Store.open(path)
 
 

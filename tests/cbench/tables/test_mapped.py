@@ -79,7 +79,7 @@ def test_a_temporary_folder_without_room_is_reported_in_one_clear_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path / "gone"))
-    with pytest.raises(UsageError, match=r"gone: no room for .* set TMPDIR"):
+    with pytest.raises(UsageError, match=r"gone: cannot store .* set TMPDIR"):
         analyze(*split(study(), tmp_path / "parts", [100]))
 
 

@@ -101,7 +101,7 @@ def test_a_cpu_reading_that_collapses_while_the_trial_is_normal_is_the_instrumen
     cpu[[3, 90]] = 0.8
     found = cpu_drop(cpu, ELAPSED)
     assert (found.holds, found.wrong, found.n) == (False, 2, 200)
-    assert found.words == "2 of 200 trials of normal duration have a CPU reading below 0.5 of the median"
+    assert found.words == "2 of 200 trials have a normal duration and a CPU reading below 0.5 of the median"
 
 
 def test_a_trial_that_was_short_itself_is_not_the_instruments_fault() -> None:

@@ -106,6 +106,7 @@ def counted(store: Path) -> int:
         (["--instrument", "x"], "--instrument x: must be one of wall, user, sys, perf-elapsed, cycles"),
         (["--no-run"], "validate.db: no such file; omit --no-run to measure"),
         (["-o", "text"], "text: already exists and is not a store; choose another name (-o)"),
+        (["-o", "x.toml"], "x.toml: this is the name of the study file; choose another name for the store (-o)"),
         (["-o", "other.db"], "other.toml: already exists and belongs to another study; choose another name (-o)"),
         (["-o", "order.db"], "order.db: contains another study, not a validation; choose another file (-o)"),
     ],
@@ -144,7 +145,7 @@ def test_options_that_differ_from_the_stored_ones_are_refused(tmp_path: Path) ->
     assert validate(*few, folder=tmp_path).returncode in (0, 1)
     done = validate("--samples", "3", folder=tmp_path)
     assert done.returncode == 2
-    assert "validate.db: was started with other options: omit them to resume it" in done.stderr
+    assert "validate.db: was started with other options: omit the options to resume it" in done.stderr
     assert validate(*few, folder=tmp_path).returncode in (0, 1)
 
 

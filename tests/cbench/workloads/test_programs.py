@@ -111,7 +111,7 @@ def bad(_: object) -> int:
 
 def test_a_process_that_fails_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(programs, "_share", bad)
-    with pytest.raises(WrongResult, match="one of its processes failed"):
+    with pytest.raises(WrongResult, match="a process that searches for divisors failed"):
         program("2", ["exponent=13", "processes=2"])
 
 
@@ -126,7 +126,10 @@ def test_a_process_that_fails_is_an_error(monkeypatch: pytest.MonkeyPatch) -> No
             ["1"],
             "load= is missing: write load=SOCKET, the socket of `python -m cbench.workloads.competing begin SOCKET`",
         ),
-        (["1", "load=no"], "no: No such file or directory; start it: python -m cbench.workloads.competing begin no"),
+        (
+            ["1", "load=no"],
+            "no: No such file or directory; start the load: python -m cbench.workloads.competing begin no",
+        ),
         (
             ["2", "exponent=11"],
             "perfect: exponent=11: must be one of 2, 3, 5, 7, 13, 17, 19, 31, which give",

@@ -95,7 +95,7 @@ def test_the_compilers_own_messages_are_shown(tmp_path: Path) -> None:
     done = cbench("run", f"{broken}:run")
     assert done.returncode == 2
     assert "broken.c:1:9: error: " in done.stderr
-    assert error_line(done) == "broken.c: does not compile, see above (exit code 1)"
+    assert error_line(done) == "broken.c: does not compile (exit code 1); see the compiler's messages above"
 
 
 @pytest.mark.slow

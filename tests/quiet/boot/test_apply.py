@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from quiet.boot.apply import remove
+from quiet.boot.loaders.loader import BEGIN
 from quiet.boot.plan import load_record
 from quiet.errors import Incomplete, Refused
 from quiet.settings.profile import Profile, load
@@ -337,6 +338,20 @@ def test_without_its_record_the_text_between_the_markers_is_still_removed(
     left = {path: data for path, (data, _, _) in states(root).items() if not path.endswith("grub.cfg")}
     assert left == found
     assert remove(host).files == ()
+
+
+def test_without_its_record_a_failing_write_is_an_incomplete_remove(tmp_path: Path, bench: Profile) -> None:
+    root = grow("opensuse", tmp_path)
+    apply(Alive(root), bench, None)
+    (root / "var/lib/quiet/boot.json").unlink()
+    marked = next(path for path, (data, _, _) in states(root).items() if BEGIN.encode() in data)
+    (root / f"{marked}.quiet-new").mkdir()
+    host = Alive(root)
+    with pytest.raises(Incomplete, match=r"correct this, then run `quiet boot remove` again, then run `"):
+        remove(host)
+    assert host.ran == []
+    (root / f"{marked}.quiet-new").rmdir()
+    assert remove(host).files == (f"/{marked}",)
 
 
 def test_the_status_shows_the_content_of_the_boot_configuration(debian: Path, bench: Profile, quiet: Quiet) -> None:

@@ -159,7 +159,8 @@ def test_one_of_several_boot_loaders_can_be_named(quiet: Quiet, tmp_path: Path) 
     made = quiet("boot", "plan", "--root", root, "--loader", "grub", "--json").json
     assert (made["loader"]["name"], made["loader"]["others"]) == ("grub", ["bls"])
     done = quiet("boot", "plan", "--root", root, "--loader", "zipl")
-    assert (done.code, done.err) == (3, "quiet: error: --loader zipl: none of its files exist here\n")
+    assert done.code == 3
+    assert done.err == "quiet: error: --loader zipl: not detected here; omit --loader, or name another boot loader\n"
     done = quiet("boot", "plan", "--root", root, "--loader", "lilo")
     assert done.code == 2
     assert "no such boot loader; known boot loaders: ostree" in done.err

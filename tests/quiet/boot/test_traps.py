@@ -253,7 +253,7 @@ def test_labels_for_repairs_keep_their_line(quiet: Quiet, tmp_path: Path, label:
         ("opensuse", "etc/sysconfig/bootloader", 'LOADER_TYPE="grub2-bls"', "sdbootutil update-all-entries"),
         ("extlinux", "etc/update-extlinux.conf", "default_kernel_opts=x", "update-extlinux"),
         ("raspberry", "boot/firmware/config.txt", "cmdline=other.txt", "cmdline=other.txt"),
-        ("unified", "etc/kernel/cmdline", "root=x", "contains a sealed command line"),
+        ("unified", "etc/kernel/cmdline", "root=x", "contains a built-in command line"),
     ],
 )
 def test_files_that_another_tool_regenerates_are_refused_with_that_tools_procedure(

@@ -139,7 +139,7 @@ def test_with_refuse_nothing_is_applied_while_a_rival_runs(tmp_path: Path, quiet
     plant(tmp_path, files)
     found = contents(tmp_path)
     profile = check({"cpus": {"isolated": "1"}, "knobs": {"rivals": "refuse", "ksm": "quiet"}}, "profile", "own")
-    with pytest.raises(Refused, match=r"the profile has rivals = \"refuse\", and tuned.service runs"):
+    with pytest.raises(Refused, match=r"rivals = \"refuse\", but these run or are enabled: tuned.service"):
         apply(Host(str(tmp_path)), profile)
     assert contents(tmp_path) == found
     assert status(Facts(Reader(str(tmp_path))), None).rivals == ("tuned.service",)

@@ -192,7 +192,7 @@ def test_without_root_the_remedy_is_reported_and_nothing_is_changed(quiet: Quiet
     os.waitpid(pid, 0)
     os.close(writing)
     with os.fdopen(reading) as said:
-        assert said.read() == "a service needs root; run it with sudo"
+        assert said.read() == "installing or removing the service needs root; run this command with sudo"
     assert listing(root) == before
 
 

@@ -240,7 +240,8 @@ def test_without_root_the_remedy_is_reported_and_nothing_is_changed(root: Path) 
     os.waitpid(pid, 0)
     os.close(writing)
     with os.fdopen(reading) as said:
-        assert said.read() == "changing the host needs root; run it with sudo (plan, status and verify do not need it)"
+        message = "changing the host needs root: run this command with sudo (plan, status and verify need no root)"
+        assert said.read() == message
     assert contents(root) == found
 
 

@@ -112,7 +112,7 @@ def sampled(read_: str, *levels: str, more: str = "") -> str:
         ),
         (
             sampled("samples:fp", "none", "fp"),
-            'p=0 is not sampled (profiler = "none"), but n requests a call graph: omit it',
+            'p=0 is not sampled (profiler = "none"), but n requests a call graph: omit the call graph',
         ),
     ],
 )

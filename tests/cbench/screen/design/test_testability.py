@@ -102,6 +102,14 @@ def test_the_third_abridgment_aliases_both_factors_fully() -> None:
     assert found.effect(FP).words == "fp cannot be tested: it is fully aliased with prf"
 
 
+def test_many_main_effects_that_are_aliased_together_are_not_called_interactions() -> None:
+    names = "abcdefgh"
+    found = assess(factors(names), [(0,) * len(names), (1,) * len(names)])
+    (line,) = (each for each in found.words if "are fully aliased" in each)
+    assert line.startswith("a, b, c, d, e, f and ")
+    assert not any("interactions" in each for each in found.words)
+
+
 def test_a_factor_with_one_level_left_cannot_be_tested() -> None:
     found = assess(FACTORS, [each for each in COMPLETE if each[OS] == 1], plots=3)
     assert [each.why for each in found.effects] == [ONE_LEVEL, OK, OK, ONE_LEVEL, ONE_LEVEL, OK]

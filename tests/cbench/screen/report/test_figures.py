@@ -95,6 +95,17 @@ def test_an_interval_narrower_than_a_pixel_is_omitted() -> None:
     assert "interval by BCa" not in figures.means("k", [("x", narrow, LABEL)])
 
 
+def test_the_line_of_the_mean_includes_treatments_that_are_not_shown() -> None:
+    def line(rest: float) -> str:
+        means = [9.0] + [5.0] * 23 + [rest] * 6
+        rows = [row(9, mean=mean, bca_mid=(mean, mean), t=(mean, mean)) for mean in means]
+        found = re.search(r'<path d="([^"]*)"[^>]*stroke-dasharray', figures.means("k", [("x", rows, LABEL)]))
+        assert found
+        return found[1]
+
+    assert line(5.0) != line(9.0)
+
+
 def test_responses_without_a_unit_have_separate_scales() -> None:
     small = [row(9), row(9, 1, mean=5.2, bca_mid=(5.0, 5.4), t=(5.0, 5.4))]
     large = [row(9, mean=5e6, bca_mid=(4e6, 6e6), t=(4e6, 6e6))]

@@ -10,8 +10,8 @@ BIN = {"type": "path", "default": ""}
 
 
 def call(module, program, *words, codes=(0,)):
-    """The object that `PROGRAM WORDS --json` prints, and the exit code. Any exit code outside `codes` fails the
-    module.
+    """The object that `PROGRAM WORDS --json` prints ({} if it prints nothing), and the exit code. Any exit code outside
+    `codes` fails the module.
     """
     path = os.path.join(module.params["bin"], program) if module.params["bin"] else program
     code, out, err = module.run_command([path, *words, "--json"])

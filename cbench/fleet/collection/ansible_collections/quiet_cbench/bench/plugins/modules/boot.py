@@ -10,7 +10,11 @@ module: boot
 short_description: Apply or remove the boot parameters of a quiet profile
 description: Calls C(quiet boot plan), C(apply) and C(remove). Returns C(reboot_needed). Needs root.
 options:
-  state: {description: Whether to apply or remove., type: str, choices: [applied, removed], default: applied}
+  state:
+    description: Whether to apply or remove the parameters.
+    type: str
+    choices: [applied, removed]
+    default: applied
   profile: {description: Name of a bundled profile or path of a profile file., type: str, default: bench}
   cpus: {description: CPUs to isolate; selected automatically by default., type: str, default: ''}
   root: {description: Directory of a recorded machine to use instead of this host., type: path, default: /}

@@ -10,7 +10,11 @@ module: profile
 short_description: Apply a quiet profile, or restore the host
 description: Calls C(quiet plan), C(quiet apply) and C(quiet restore). Needs root.
 options:
-  state: {description: Whether to apply or restore., type: str, choices: [applied, restored], default: applied}
+  state:
+    description: Whether to apply the profile or restore the host.
+    type: str
+    choices: [applied, restored]
+    default: applied
   profile: {description: Name of a bundled profile or path of a profile file., type: str, default: bench}
   cpus: {description: CPUs to isolate; selected automatically by default., type: str, default: ''}
   root: {description: Directory of a recorded machine to use instead of this host., type: path, default: /}

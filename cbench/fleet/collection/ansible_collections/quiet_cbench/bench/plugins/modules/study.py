@@ -70,7 +70,7 @@ def start(module, found):
     if code:
         module.fail_json(msg=(err.strip().splitlines() or [f"exit code {code}"])[-1], rc=code)
     if not os.path.exists(data) and not os.path.exists(data + ".job"):
-        module.fail_json(msg=f"begin: does not write to {data}; give it -o with this file")
+        module.fail_json(msg=f"begin: this command does not write to {data}; add -o {data} to it")
     return True
 
 
