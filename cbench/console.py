@@ -64,8 +64,9 @@ def tell_or_json(result: object, as_json: bool, line: str) -> None:
 
 
 def decimals(value: float, width: float) -> int:
-    """The number of decimal places, at most 4, so that a unit of the last place is at most half the width of the
-    value's interval; 0 for a whole number without a width, and for values from a million on.
+    """The number of decimal places for a value whose interval has this width. It is the smallest number, up to 4, for
+    which a unit of the last place is at most half the width; 0 for a whole number without a width, and for values from
+    a million on.
     """
     if float(value).is_integer() and width == 0:
         return 0

@@ -1,4 +1,4 @@
-"""Convert results to JSON, for `--json` and for the host's facts in a store.
+"""Convert results to JSON: for `--json`, for facts in a store, and for state files.
 
 A result is a frozen dataclass whose fields have the names of the JSON keys.
 """

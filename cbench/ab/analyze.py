@@ -277,8 +277,8 @@ def _away(placed: Rows, at: int) -> float:
 
 
 def predecessor_effect(logs: Rows, orders: Orders) -> OrderShift | None:
-    """Test whether the runs right after some arm deviate from the other runs of their block. Returns None
-    under the same condition as position_effect().
+    """Test whether the runs right after some arm deviate from the other runs of their block. Returns None under the
+    same condition as position_effect().
 
     `logs`: logarithms of times, without the effect of positions. In each block, the random order draws an arm's
     successor from all other arms, so the sum of the successors' ranks has the mean and the variance of such draws. p is

@@ -43,7 +43,7 @@ class StagedArms:
 
 
 def stage_layouts(options: AbOptions, folder: Path, show: Show, tell: Callable[[str], None]) -> tuple[StagedArms, ...]:
-    """Build and copy the arms of each layout. Raises UsageError as stage() does, and if all builds of an arm with
+    """Build all arms in each layout, and copy A. Raises UsageError as stage() does, and if all builds of an arm with
     {program} in its command are the same program.
     """
     layouts = []

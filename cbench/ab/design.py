@@ -39,10 +39,9 @@ def whole_squares(blocks: int, arms: int) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoppingRule:
-    """The rule that ends a measurement. `blocks`: the requested number of blocks; None measures until the effect (a log
-    ratio) is detectable or the time limit is reached.
-    `budget_s`: time limit for measuring in seconds; `strict`: enforce the limit even if fewer than FEWEST blocks fit.
-    `layouts`: the number of builds that the blocks use in turn.
+    """The rule that ends a measurement. `blocks`: the requested number of blocks; None to measure until `effect` (a
+    log ratio) is detectable or the time limit is reached. `budget_s`: time limit for measuring in seconds; `strict`:
+    enforce the limit even if fewer than FEWEST blocks fit. `layouts`: the number of builds that the blocks use in turn.
     """
 
     arms: int

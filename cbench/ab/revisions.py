@@ -49,7 +49,7 @@ def checked_out(
     _git(repository, "clone", "--quiet", "--shared", "--no-checkout", ".", str(tree))
     _git(str(tree), "checkout", "--quiet", "--detach", commit)
     if not where.is_dir():
-        raise UsageError(f"revision {commit[:12]} has no directory {prefix}: run cbench in another directory")
+        raise UsageError(f"revision {commit[:12]} has no directory {prefix}: run cbench in a directory that it has")
     if build:
         try:
             run_checked(build, str(where), environment, BUILD_S, bound=True)
@@ -60,8 +60,8 @@ def checked_out(
 
 
 def _git(folder: str, *arguments: str) -> str:
-    """Run git and return its output. Raises UsageError if git is not installed, or with the reason that git prints if
-    it fails.
+    """Run git and return its output. Raises UsageError if git is not installed. If git fails, raises UsageError with
+    the reason that git prints.
     """
     git = {
         name: value for name, value in os.environ.items() if name not in ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE")

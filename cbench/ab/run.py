@@ -179,7 +179,7 @@ def external_options(options: AbOptions, staged: StagedArms) -> ExternalOptions:
 def checked(layouts: Sequence[StagedArms], here: CommandSession, not_copied: str) -> tuple[StagedArms, ...]:
     """Replace the copies by A itself, in all layouts, if the first copy behaves differently from A. A copy may lack
     files in its directory, or be in a directory that forbids execution. `not_copied`: the reason why there was no copy
-    before, "" if there was. Raises UsageError if A fails.
+    before, "" if there was one. Raises UsageError if A fails.
     """
     why = not_copied or next((staged.not_copied for staged in layouts if staged.not_copied), "")
     if not why:

@@ -1,7 +1,7 @@
 """Manage the directory for copies and builds of one measurement, in the user's cache.
 
 The directory of a stored measurement is kept until the measurement has ended, so that it resumes with the same files.
-The directory of any other measurement is removed when this measurement ends. The next measurement removes the
+The directory of any other measurement is removed when that measurement ends. The next measurement removes the
 directories of killed measurements without a store, and directories whose store no longer exists.
 """
 
@@ -87,7 +87,7 @@ def _hold(folder: Path) -> int | None:
 
 
 def _remove_stale(base: Path, mine: Path) -> None:
-    """Remove all directories except `mine` that no process holds and that have no store."""
+    """Remove each directory, except `mine`, that no process holds and that has no store."""
     for folder in base.iterdir():
         if folder == mine or not folder.is_dir():
             continue

@@ -23,7 +23,7 @@ CLOSE = 0.8
 
 @dataclass(frozen=True, slots=True)
 class PossibleRename:
-    """The names of a test that is only in OLD and of a test that is only in NEW, which may be one renamed test."""
+    """The name of a test that is only in OLD, and the name in NEW to which it may have been changed."""
 
     old: str
     new: str
@@ -111,8 +111,8 @@ def pair(first: Sequence[TestSample], second: Sequence[TestSample]) -> list[tupl
 
 
 def file_pairs(old: str, new: Sequence[str]) -> list[FilePair]:
-    """Pair OLD with each NEW. Raises UsageError for a NEW that is given twice, cannot be read, or has no test in common
-    with OLD.
+    """Pair OLD with each NEW. Raises UsageError for a file that cannot be read, and for a NEW that is given twice or
+    has no test in common with OLD.
     """
     if twice := [path for path in new if list(new).count(path) > 1]:
         raise UsageError(f"{twice[0]}: is given twice; give each NEW once")

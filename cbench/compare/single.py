@@ -188,7 +188,7 @@ def _clean(sample: TestSample, which: str) -> TestSample:
     kept = sample.undisturbed()
     if not kept.processes:
         raise UsageError(f"{sample.name}: no undisturbed trial in {which}: omit --clean-only")
-    # interruptions counted for a whole test mark no trial: then nothing was removed, and the counts still apply
+    # if nothing was removed, interruptions that are counted only for the whole test still apply
     return kept if kept.processes == sample.processes else replace(kept, interruptions={})
 
 

@@ -160,8 +160,8 @@ def equivalence(a: Sequence[Number], b: Sequence[Number], threshold: float) -> f
     """The p-value of the hypothesis that the ratio of b to a is outside 1 / (1 + threshold) to 1 + threshold.
 
     It is the larger p-value of two rank-sum tests, one against each limit (TOST: D. J. Schuirmann, J. Pharmacokinet.
-    Biopharm. 15 (1987) 657-680). Both tests are two-sided, so that this p is at most alpha if the interval at 1 - alpha
-    lies within the limits.
+    Biopharm. 15 (1987) 657-680). Both tests are two-sided, so this p is at most alpha if the interval at 1 - alpha lies
+    within the limits.
     """
     upper = rank_sum([value * (1 + threshold) for value in a], b)
     lower = rank_sum([value / (1 + threshold) for value in a], b)

@@ -77,8 +77,8 @@ def detailed(result: CompareResult) -> None:
 
 
 def _left_out(result: CompareResult, console: Console, before: str = "") -> None:
-    """Print the tests that were not compared, failed, are in only one file or may be renamed, the differences between
-    the hosts, and the interruptions. `before`: a prefix of the first line.
+    """Print the tests that were not compared, that failed, that only one file has, or that may be renamed. Then print
+    the differences between the hosts, and the interruptions. `before`: a prefix of the first line.
     """
     renamed = [f"{each.old} is now {each.new}" for each in result.possible_renames]
     others = [

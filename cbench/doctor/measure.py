@@ -53,7 +53,7 @@ class Examined:
     `headline`: None if the cycles cannot be determined; `median`: the median of all its trials; `undisturbed`: the
     median of the trials without a known interruption, None if these are fewer than a tenth. `others_busy`: the share of
     the other CPUs' time that was not idle; `sibling_busy`: the same for the other threads of the measured core; both
-    are None if there are no such CPUs.
+    are None if there are no such CPUs, or if no clock tick has passed.
     """
 
     result: Result
@@ -81,7 +81,9 @@ class Examination:
         return 2 * sum(one.headline is not None for one in self.processes) > len(self.processes)
 
     def headline_of(self, one: Examined) -> float | None:
-        """The headline of a process, None if it has none; the median of all its trials if most processes have none."""
+        """The headline of a process, None if it has none. Unless most processes have a headline, the median of all its
+        trials.
+        """
         return one.headline if self.has_headlines else one.median
 
 
@@ -120,8 +122,9 @@ def examine(options: DoctorOptions, show: Show) -> Examination:
 
 
 def wants_more(done: int, elapsed: float, longest: float, seconds: float) -> bool:
-    """Whether to measure another process. The first LEAST processes are always measured, further ones up to FEWEST
-    until LATEST times `seconds` have passed, and all others if a process as long as the longest would end in time.
+    """Whether to measure another process. The first LEAST processes are always measured. Further processes, up to
+    FEWEST, are measured until LATEST times `seconds` have passed. Beyond FEWEST, a process is measured only if one as
+    long as the longest would end within `seconds`.
     """
     if done < FEWEST:
         return done < LEAST or elapsed < LATEST * seconds
@@ -129,8 +132,8 @@ def wants_more(done: int, elapsed: float, longest: float, seconds: float) -> boo
 
 
 def headline(result: Result) -> float | None:
-    """The headline of a process, as in `cbench compare`: its calibrated cycles (None if they cannot be determined)
-    or, with any other counter, the median of its trials.
+    """The headline of a process, as in `cbench compare`: its calibrated cycles (None if they cannot be determined) or,
+    with any other counter, the median of its trials.
     """
     if result.session.counter.calibration:
         return headline_of([result.trials], [result.trials], result.session.counter).value

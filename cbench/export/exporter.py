@@ -33,7 +33,7 @@ class ExportSource:
     `table`: all of its trials, or only the undisturbed ones; `trials`: the number of trials in the table. `series`: the
     series of `cbench run`, None for a study's store and for other programs' files; `samples`: the samples of other
     programs' files. `what`, `extra`: the kind of content of a store without series, and the parts of this content that
-    other formats cannot represent, both for messages ("" for other data).
+    only csv and parquet can represent. Both are used in messages; "" for other data.
     """
 
     path: Path

@@ -19,8 +19,8 @@ from quiet import UsageError
 
 TEXT, WHOLE, UNSIGNED, LOGICAL, REAL = "string", "int64", "uint64", "bool_", "float64"
 FIXED = "fixed"
-"""The value in the column order for trials of `cbench run`. The columns order, run and position have the same meaning
-as in the export of a study.
+"""The value in the column `order` for trials of `cbench run`, which has the same order in every run. The columns
+`order`, `run` and `position` have the same meaning as in the export of a study.
 """
 TRIALS = {
     "run": WHOLE,
@@ -138,7 +138,7 @@ def _row(series: StoredSeries, stored: Stored, process: int) -> tuple[Cell, ...]
 
 def _time(ns: int | None) -> str:
     """A time in UTC, to the microsecond; "" for None. More digits would be meaningless, because the time is derived
-    from two clocks that cannot be read less than a microsecond apart.
+    from two clocks that are read one after the other.
     """
     if ns is None:
         return ""

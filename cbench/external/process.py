@@ -86,8 +86,8 @@ class Launcher:
     ) -> ProgramEnd:
         """Execute a program and wait for its end.
 
-        `padding`: extra bytes in its environment; `variables`: additional variables. Raises UsageError if the
-        program cannot be executed or does not end in time, and Refused if it is not permitted on these CPUs.
+        `padding`: extra bytes in its environment; `variables`: additional variables. Raises UsageError if the program
+        cannot be executed or does not end in time, and Refused if it is not permitted on these CPUs.
         """
         words = [ffi.new("char[]", os.fsencode(word)) for word in argv]
         pad = ffi.new("char[]", f"{PADDING}={'x' * padding}".encode())

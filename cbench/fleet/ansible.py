@@ -162,7 +162,7 @@ def play(
     check: bool = False,
 ) -> Played:
     """Run the playbook of our collection on these hosts and append its output to the log. `lock`: a file descriptor
-    that Ansible inherits. Raises QuietError if Ansible fails without a result for any host.
+    that Ansible inherits. Raises QuietError if Ansible fails and reports no result at all.
     """
     words = [program("ansible-playbook"), "-i", inventory, "-f", str(min(FORKS, len(limit)))]
     words += ["-l", ",".join(limit), "-e", _extra(variables), *(["--check", "--diff"] if check else [])]

@@ -25,7 +25,7 @@ STUDIES = {
     "order": "the store of a study: `cbench order analyze {path}` compares its orders",
     "screen": "the store of a screening experiment: `cbench screen analyze {path}` compares its treatments",
 }
-"""The error text for the store of each kind of study, which names the command that analyzes the store."""
+"""The error text for a store, by the kind of its study. It names the command that analyzes the store."""
 
 
 class StoreReader(ResultReader):

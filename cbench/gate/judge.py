@@ -22,8 +22,7 @@ from cbench.gate.rule import GateRule, together
 REGRESSION, SUSPECTED, NOT_CONFIRMED = "regression", "suspected", "not confirmed"
 IMPROVEMENT, PASSED, CANNOT_JUDGE = "improvement", "passed", "cannot judge"
 JUDGED = (IMPROVEMENT, PASSED, NOT_CONFIRMED)
-"""The outcomes of tests in which a regression is ruled out, or would have been detected if as large as the threshold.
-"""
+"""The outcomes of tests that rule out a regression, or would have detected one as large as the threshold."""
 NEW_ARM = 0  # index of new in BlockAnalysis.arms, which excludes old and its copy
 
 
@@ -35,8 +34,8 @@ class JudgedTest:
     `interval_pct`: the interval of `delta_pct`, None if `delta_pct` is None or if there are too few blocks for the
     level. `floor_pct`: how much old may differ from its own copy, in %. `detectable_pct`: the smallest regression that
     these blocks would have shown with the rule's probability, None if unknown. `layouts`: the number of measured
-    builds. `session`: 1 or 2. `why`: the reason why the test cannot be judged, or how new differs from old if
-    one of them has the value 0; else "".
+    builds. `session`: 1 or 2. `why`: the reason why the test cannot be judged, or how new differs from old if one of
+    them has the value 0; else "".
     """
 
     name: str

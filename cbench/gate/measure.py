@@ -39,8 +39,8 @@ Values = Mapping[str, tuple[str, float]]
 @dataclass(frozen=True, slots=True)
 class SessionTest:
     """A test that occurs in every run. `values`: a row for each block, a number for each arm; all above 0. `from_zero`:
-    how new differs if one of the programs has the value 0 in every run, which a small positive number represents in
-    `values`; "" otherwise.
+    the medians of old and new as text if exactly one of them has the value 0 in every run; "" otherwise. In `values`, a
+    small positive number represents 0.
     """
 
     name: str

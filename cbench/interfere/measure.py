@@ -22,8 +22,8 @@ UNLOADED = "no load"
 
 @dataclass(slots=True)
 class Condition:
-    """No load, or one load at one place. `reason`: the reason why the condition could not be measured, "" if
-    it could.
+    """No load, or one load at one place. `reason`: the reason why the condition could not be measured, ""
+    if it could.
 
     `visits`: the measurements, one Result for each workload and visit; `figures`: the load's own work during each
     visit.

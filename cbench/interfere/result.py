@@ -130,8 +130,8 @@ def all_trials(conditions: Sequence[Condition], number: int) -> list[Trial]:
 
 
 def _values(condition: Condition, number: int) -> tuple[tuple[int, ...], ...]:
-    """The values of one workload, a tuple for each visit. Calibrated cycles whose chains disagree are omitted if
-    at least two other values of the visit remain; trials on a core that is shared with the load are kept.
+    """The values of one workload, a tuple for each visit. Calibrated cycles whose chains disagree are omitted if at
+    least two other values of the visit remain. Trials on a core that is shared with the load are kept.
     """
     return tuple(_told(visit[number].session.trials) for visit in condition.visits)
 

@@ -46,8 +46,8 @@ class InterfereOptions:
 
 
 def specs(names: Iterable[str], buffer: int) -> list[Spec]:
-    """The specs of the named loads, each with a buffer of this size in bytes if it uses one; their CPUs are
-    assigned later.
+    """The specs of the named loads, each with a buffer of this size in bytes if it uses one. The CPUs are assigned
+    later.
     """
     loads = []
     for name in dict.fromkeys(names):

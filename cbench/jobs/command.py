@@ -23,7 +23,8 @@ def status_command(stores: Stores, *, as_json: Json = False) -> None:
 def stop_command(stores: Stores, *, as_json: Json = False) -> None:
     """Stop detached measurements.
 
-    Settings that they changed are restored. Every trial that has ended is kept; a comparison keeps complete blocks.
+    Settings that they changed are restored. Every trial that has ended is kept; a comparison keeps only
+    complete blocks.
     """
     from pathlib import Path
 

@@ -100,7 +100,7 @@ class KnobsResult:
 
     `finished`: whether every knob is decided and the smallest profile, unless it is the full one, was compared with the
     full one. `smallest`: the smallest joint effect of dropped knobs that would have been detected, None if no knob was
-    dropped. `refused`: the reason for each knob that could not be applied.
+    dropped. `refused`: for each knob that could not be applied, the reason.
     """
 
     profile: str

@@ -61,8 +61,8 @@ HINT_LOW, HINT_HIGH = 0.25, 0.5
 to matter above HINT_HIGH.
 """
 ADDS_UP = 0.7
-"""Effects count as additive if the joint effect of all knobs that matter is at least this share of the sum of their
-effects, less the smallest effect that matters. For responses that do not add up, the largest effect replaces the sum.
+"""Effects count as additive if the joint effect of all knobs that matter is at least ADDS_UP times the sum of their
+effects, minus QuietLevel.matters. For responses that do not add up, the largest effect replaces the sum.
 """
 
 Steps = Generator[Application, float, None]

@@ -72,7 +72,7 @@ class LayoutVariance:
 
 
 def analyze(times: Sequence[Sequence[float]]) -> LayoutVariance:
-    """Analyze `times`: one row for each block, with one time above 0 for each build; at least two of both."""
+    """Analyze `times`: one row for each block, with one time above 0 for each build; at least two of each."""
     logs = [[log(value) for value in row] for row in times]
     if len(logs) >= ENOUGH_BLOCKS:
         logs = _drawn_in(logs)

@@ -19,7 +19,7 @@ from quiet import UsageError
 @dataclass(frozen=True, slots=True)
 class BuildTime:
     """One build: its layout, the digest of its program, its median time in ns, and the excess of this time over that of
-    the fastest build in %.
+    the fastest build, in %.
 
     Time and excess exclude the host's drift, because they come from medians of differences from the mean of each block.
     """

@@ -1,4 +1,4 @@
-"""Take a host's passport, the facts that must be equal for results to be comparable, without changing the host."""
+"""Take a host's passport: the facts that must be equal for results to be comparable. Does not change the host."""
 
 from __future__ import annotations
 

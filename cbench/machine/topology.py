@@ -1,4 +1,4 @@
-"""Find a CPU's place in the topology: its caches, and CPUs at different distances on which a load can run.
+"""Find a CPU's place in the topology: its caches, and the near and distant CPUs on which a load can run.
 
 Sources: kernel documents ABI/testing/sysfs-devices-system-cpu (cache/index*) and admin-guide/cputopology.
 """

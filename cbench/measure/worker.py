@@ -115,7 +115,7 @@ def opened(job: Job) -> tuple[Counter, Any]:
 
 
 def counts_interrupts(counter: Counter, handle: Any, cpu: int) -> bool:
-    """Whether the event `interrupts` counts: False if at least two interrupts occurred within timed regions and it
+    """Whether the event `interrupts` counts interrupts: False if at least two occurred within timed regions and it
     counted none. Waits briefly for interrupts.
     """
     spin = TrialSeries(handle, cpu, ffi.addressof(lib, "cb_hash_run"), ffi.NULL, SPIN, 0, others=counter.others)

@@ -61,9 +61,9 @@ def claims_of(
     suite: Mapping[str, MetricMeaning] | None,
     of_hosts: OrderHosts | None,
 ) -> tuple[claims.Claim, ...]:
-    """The claims of all families. `after`: the effects of direct predecessors; `before`: the effects of tests anywhere
-    before. `suite`: the meaning of a suite's metrics; None if the study measures no suite. `of_hosts`: None if hosts
-    are not compared.
+    """The claims of all families. `after`: the effects of direct predecessors; `before`: the effects of tests that ran
+    anywhere before. `suite`: the meaning of a suite's metrics; None if the study measures no suite. `of_hosts`: None if
+    hosts are not compared.
     """
     names = [result.name for result in analysis.results]
     rules = analysis.rules

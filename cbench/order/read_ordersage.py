@@ -1,8 +1,8 @@
 """Read the result files of OrderSage as the trials of a study.
 
 A run is identified by its run_uuid, because run numbers restart at each phase of a study that was not interleaved. The
-column time_start is the CPU time of the controlling process, which does not order the runs; a version 1 UUID contains
-the time (RFC 9562, section 5.1).
+column time_start is the CPU time of the controlling process, so it cannot order the runs; a version 1 UUID contains the
+time (RFC 9562, section 5.1).
 """
 
 from __future__ import annotations

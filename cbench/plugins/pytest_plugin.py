@@ -32,8 +32,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the keeper if the option is given. Raises pytest.UsageError if the option is misplaced, if
-    pytest-benchmark is missing, if tests run in parallel, or if the file cannot be written.
+    """Register the keeper if the option is given. Raises pytest.UsageError if pytest-benchmark is missing, if pytest
+    would interpret the option's file as the path of a test, if tests run in parallel, or if the file cannot be written.
     """
     path = config.getoption(OPTION)
     if path is None:

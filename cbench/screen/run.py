@@ -76,8 +76,8 @@ def _noise(data: Path) -> tuple[dict[str, float], list[str]]:
 
 
 def _seconds(data: Path, planned: Planned) -> dict[int, float]:
-    """The median time in seconds from the beginning of a trial to the beginning of the next one, by number of the test,
-    in an earlier run of this experiment. Empty if the store is unusable.
+    """The median time in seconds from the beginning of a trial to the beginning of the next one, by test number, in an
+    earlier run of this experiment. Empty if the store is unusable.
     """
     names = {test.name: test.number for test in planned.tests}
     try:
@@ -181,8 +181,8 @@ def status(data: str) -> StudyStatus:
 
 
 def _set_now(data: Path) -> list[str]:
-    """The levels that are set now, by commands (according to their record) and by quiet; instead, the error message if
-    they cannot be read.
+    """The levels that are set now, by commands (according to their record) and by quiet. If they cannot be read, the
+    only entry is the error message.
     """
     with StudyStore.open(data, kind=SCREEN) as store:
         source = f"{quiet_levels.SOURCE}{store.identity()}"

@@ -21,7 +21,7 @@ WIDER = 4
 TAIL = 0.05
 RECENTERED = 30
 ROUNDING = 1 + 1e-9
-"""Widens the window, so that rounding does not exclude a value at its edge."""
+"""The factor that widens the window, so that rounding does not exclude a value at its edge."""
 LEVEL = 0.95
 
 
@@ -69,8 +69,8 @@ def center(values: Sequence[float], resolution: float) -> Center:
 
 
 def across(centers: Sequence[Center]) -> Center:
-    """The center of several processes: the median of their centers. The order statistics that contain the median at
-    LEVEL bound its interval, which is on each side at least as wide as the median of the processes' own half widths.
+    """The center of several processes: the median of their centers. Its interval extends to the order statistics that
+    contain the median at LEVEL, and on each side at least as far as the median of the processes' own half widths.
 
     If there are too few processes for such order statistics, the interval spans the intervals of all processes.
     """

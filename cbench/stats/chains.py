@@ -17,8 +17,8 @@ from quiet import chains_agree, unshared_ratio
 MARKS = (DISAGREE, SHARED)
 STEPS = 2
 NARROWER, PLAUSIBLE = 0.02, 2.2
-"""The tolerance for differences of readings, as a share in addition to STEPS steps of the clock; and the largest factor
-by which another thread lengthens a wide chain. quiet uses the same values for its chains.
+"""The tolerance for the ratio of a wide to a narrow chain, as a share, in addition to STEPS steps of the clock; and the
+largest factor by which another thread lengthens a wide chain. quiet uses the same values for its chains.
 """
 SLOWEST = 1.02
 """If chains disagree, their time counts at most as this multiple of the fastest earlier time, because both may have

@@ -1,8 +1,8 @@
 """Generate random numbers that are the same on every platform and Python version: one stream per seed and name.
 
 The numbers are the bytes of SHA-256 over "seed/name/counter". Python's own generator is not used, because it guarantees
-its sequence only for random(), and other code draws from its global instance. Recorded seeds would then not reproduce
-the recorded orders.
+its sequence only for random(), and other code draws from its global instance. With it, recorded seeds would not
+reproduce the recorded orders.
 """
 
 from __future__ import annotations

@@ -102,8 +102,8 @@ def parse(text: str, file: str, folder: str, check: bool = True) -> Study:
 
 
 def _design(study: TomlTable, suite: Suite | None) -> str:
-    """The design of the study. If one process runs all tests of a suite, its harness must support this design. Raises
-    UsageError if the harness does not.
+    """The design of the study. Raises UsageError if the suite's harness, or the suite's key `isolated`, does not allow
+    this design.
     """
     if suite is None:
         return study.text("design", INTERLEAVED, DESIGNS)

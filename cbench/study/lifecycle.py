@@ -90,7 +90,7 @@ class StartStudy:
 @contextmanager
 def new_store(path: Path, header: Header, plan: Sequence[orders.PlannedRun]) -> Iterator[StudyStore]:
     """A context with a new store. The store is removed if a QuietError ends the context before a run has begun, except
-    after StoppedError and Incomplete, which need the store for a resume.
+    after StoppedError and Incomplete, because a resume then needs the store.
     """
     empty = False
     try:

@@ -283,7 +283,7 @@ def _runs_of_hosts(
 
 def _run_codes(column: Column) -> tuple[NDArray[Any], NDArray[Any] | None]:
     """A code for each row's run, and the run number of each code, None if a run's name is not a number. An array of
-    integers within ±2^52 is returned twice. Raises ColumnError for a missing name.
+    integers within ±2^52 serves as both. Raises ColumnError for a missing name.
     """
     whole = isinstance(column, np.ndarray) and column.dtype.kind in "iu"
     if isinstance(column, np.ndarray) and whole and column.size and max(-int(column.min()), int(column.max())) < 2**52:

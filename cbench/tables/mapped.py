@@ -140,7 +140,7 @@ class _RunRanks:
 
 
 def is_large(table: ParquetSet, metrics: Sequence[str]) -> bool:
-    """Whether a table is analyzed out of core. Tables with a column `host` or with --value never are."""
+    """Whether a table is analyzed out of core: never with a column `host` or with --value."""
     return sum(table.rows) > IN_MEMORY and not metrics and "host" not in table.names
 
 

@@ -33,11 +33,11 @@ class Agreement:
     """The agreement of two metrics, second minus first. `difference`: of the means, with its interval; `percent`: the
     same in % of the first metric's mean, None if this mean is 0.
 
-    `paired`: whether both metrics come from the same trials. `limits` (limits of agreement, LIMITS sd of the
-    differences on both sides), `limits_error` (their standard error) and `trend` (the correlation of difference and
-    mean, above 0 if the second metric grows faster, None also if either is constant) are None unless paired. `ratio`:
-    the ratio of the geometric means, second/first, with its interval; None unless all values are positive. `why`: the
-    reason why there is no answer, or no ratio.
+    `paired`: whether both metrics come from the same trials. Three fields are None unless paired: `limits`, the limits
+    of agreement (LIMITS sd of the differences on both sides); `limits_error`, their standard error; and `trend`, the
+    correlation of difference and mean, which is above 0 if the second metric grows faster. `trend` is also None if the
+    difference or the mean is constant. `ratio`: the ratio of the geometric means, second/first, with its interval; None
+    unless all values are positive. `why`: the reason why there is no answer, or no ratio.
     """
 
     n: tuple[int, int]

@@ -1,4 +1,4 @@
-"""Run a competing load during trials: dd on one CPU, which runs only while a trial requests it.
+"""Run a competing load during trials: dd runs on one CPU, but only while a trial requests it.
 
     python -m cbench.workloads.competing begin SOCKET     once, before the trials (a study's setup)
     python -m cbench.workloads.competing end SOCKET       once, after them (its teardown)

@@ -77,7 +77,7 @@ def parameters(workload: Workload, settings: Params, quick: bool) -> dict[str, i
 
 
 def check_settings(workloads: Iterable[Workload], settings: Params) -> None:
-    """Raises UsageError for a setting that is a parameter of none of these workloads."""
+    """Raise UsageError for a setting that is a parameter of none of these workloads."""
     chosen = tuple(workloads)
     known = sorted({p.name for workload in chosen for p in workload.parameters})
     for name in settings:

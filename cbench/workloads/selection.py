@@ -27,7 +27,7 @@ def find(texts: Iterable[str], cache: Path, tell: Callable[[str], None]) -> list
 
 
 def check_memory(workload: Workload, params: Params) -> None:
-    """Raises UsageError if the buffer would not fit into free memory, because locked memory cannot be swapped out."""
+    """Raise UsageError if the buffer would not fit into free memory, because locked memory cannot be swapped out."""
     available = free_memory(Reader())
     if workload.buffers * params.get("size", 0) > MEMORY_SHARE * available:
         raise UsageError(

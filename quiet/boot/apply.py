@@ -171,7 +171,7 @@ def remove(host: Host) -> BootReceipt:
 def _unrecorded(host: Host, disk: Disk) -> BootReceipt:
     """On a host whose record was deleted, remove quiet's marked blocks and regenerate the boot loader's configuration.
 
-    Raises Incomplete if the command fails.
+    Raises Incomplete if a write or the command fails.
     """
     files = BootFiles(host)
     for loader in LOADERS:
@@ -191,7 +191,7 @@ def _unrecorded(host: Host, disk: Disk) -> BootReceipt:
             except OSError as error:
                 where = f"{error.filename}: " if error.filename else ""
                 raise Incomplete(
-                    f"{where}{_reason(error)}; correct this, then run `quiet boot remove` again, then {then}"
+                    f"{where}{_reason(error)}; correct this, run `quiet boot remove` again, then {then}"
                 ) from None
             try:
                 ran, not_run = _run(host, (command,))
@@ -207,9 +207,9 @@ def _unrecorded(host: Host, disk: Disk) -> BootReceipt:
 def _take_out(host: Host, disk: Disk, known: BootRecord, last: bool) -> BootReceipt:
     """Restore the files, then run the loader's undo commands and delete the record.
 
-    With `last` False, an apply follows, which runs its own commands; this function then runs undo commands only for a
-    loader that changes no files. Raises OSError if a write fails, Incomplete if a command fails and parameters may
-    remain.
+    With `last` False, an apply follows and runs its own commands. The record then stays, and undo commands run only for
+    a loader that changes no files. Raises OSError if a write fails or, with `last` False, if a command fails. Raises
+    Incomplete if a command fails and parameters may remain.
     """
     if last and known.state == APPLIED:
         known.state = REMOVING

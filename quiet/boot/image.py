@@ -143,7 +143,7 @@ def _given(facts: Facts) -> list[str]:
 
 
 def _beside_initrd(facts: Facts) -> list[str]:
-    """The images that have, by Arch's naming scheme, the initrd of initrd=: "/boot/vmlinuz-linux-lts" for
+    """The images that match initrd= by Arch's naming scheme: "/boot/vmlinuz-linux-lts" for
     "/boot/initramfs-linux-lts.img".
     """
     images = []

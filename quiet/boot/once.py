@@ -71,8 +71,8 @@ class Once:
 def make(reader: Reader, request: BootRequest, kernel: str | None, initrd: str | None) -> Once:
     """Plan the boot.
 
-    Raises UsageError for a wrong request or a missing --kernel or --initrd file; Refused if kexec is forbidden, if no
-    image or initrd is found, or if the command line is too long.
+    Raises UsageError for a wrong request, or if a file given by --kernel or --initrd does not exist. Raises Refused if
+    kexec is forbidden, if the image or the initrd cannot be determined, or if the command line is too long.
     """
     facts = Facts(reader)
     merged = merge(_running(reader, facts), request.words(facts), facts)

@@ -85,7 +85,7 @@ class BootRecord:
     def without(self, data: bytes) -> bytes:
         """The content of a file that was generated from a file that quiet changed, without quiet's parameters.
 
-        The parameters that quiet added to a line of that file are removed only where all of them are in one line.
+        A line changes only if it contains all parameters that quiet added to one line of the original file.
         """
         # kernel-install generates entries from its own file, so the parameters of that file are tried first
         known = sorted(self.files, key=lambda entry: entry.path.endswith(".conf"))

@@ -12,7 +12,7 @@ from quiet.host.reader import Reader
 class BootStatus(NamedTuple):
     """The recorded apply; `time`: seconds since the epoch.
 
-    Every field is None if the record is damaged or only root can read it.
+    Every field is None if the record is damaged, from another version of quiet, or readable only by root.
     """
 
     profile: str | None = None

@@ -56,9 +56,9 @@ def _judge(own: FrontOptions) -> Callable[[RunEnded, Sequence[str], int], int]:
 
 
 def _contained(command: Sequence[str], own: FrontOptions) -> Sequence[str]:
-    """With --container, add the option that pins the container of a command to the isolated CPUs.
+    """Add the option that pins the command's container to the isolated CPUs, for --container and if possible.
 
-    Returns any other command unchanged, after a warning if it starts a container.
+    Otherwise, returns the command unchanged, after a warning if it starts a container.
     """
     if not commands.is_engine(command):
         return command
@@ -88,7 +88,7 @@ def lock(command: Sequence[str], share: bool, wait_s: float | None) -> int:
 
 
 def helper() -> int:
-    """Run the root helper, which `quiet run` starts with sudo, doas or pkexec. Returns its exit code."""
+    """Run the root helper, which `quiet run` starts with sudo, doas or pkexec. Does not return."""
     from quiet.run import entry
 
     return entry.run_helper()

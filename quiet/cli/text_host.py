@@ -59,7 +59,7 @@ def status(
         words = (
             f"{boot.profile} on CPUs {boot.cpus}, by {boot.loader}"
             if boot.profile
-            else "unknown: its record is damaged, or only root can read it"
+            else "unknown: its record is damaged, from another version of quiet, or readable only by root"
         )
         incomplete = "; incomplete: run `quiet boot apply` or `boot remove`"
         out(f"boot configuration: {words}{'' if boot.state in ('applied', None) else incomplete}")

@@ -58,7 +58,7 @@ def chosen(request: WatchRequest, history: bool, since: str | None, cpu: int | N
 
 
 def _refuse_others(request: WatchRequest, option: str, taken: Collection[str]) -> None:
-    """Raise UsageError if the request has an option that has no effect with `option`; `taken`: those that have one."""
+    """Raise UsageError if an option outside `taken` is given, because it has no effect together with `option`."""
     for name, default in WatchRequest()._asdict().items():
         if name not in taken and getattr(request, name) != default:
             other = "--json" if name == "as_json" else f"--{name}"

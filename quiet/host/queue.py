@@ -2,8 +2,8 @@
 
 A ticket is valid while its owner keeps a kernel lock on it, so the ticket of a killed owner is ignored. The first run
 in the queue must then lock the file `turn`, so two runs proceed at once only if both share the CPUs, regardless of the
-files in the directory. Every user may queue (mode 1777): the kernel records the owner of a ticket's file, which is the
-ticket's user unless root owns it, and the time of the ticket's arrival (ctime).
+files in the directory. Every user may queue (mode 1777): the kernel records the owner of a ticket's file and its time
+of arrival (ctime). The owner is the user of the run; only a ticket that root owns may name another user.
 """
 
 from __future__ import annotations
@@ -58,7 +58,10 @@ Wait = Callable[[str, float], bool]
 
 
 def queue(reader: Reader) -> list[Ticket]:
-    """The valid tickets, in the order of arrival, after a ticket for each lock without one. Running runs come first."""
+    """The valid tickets in the order of arrival, after one ticket for each lock that has none.
+
+    Running commands come first.
+    """
     found = [ticket for name in reader.names(QUEUE) if (ticket := _read(reader, name))]
     tickets = [ticket for _, ticket in sorted(found, key=lambda item: (item[0], item[1].name))]
     tickets = [*_without_ticket(reader, tickets), *tickets]

@@ -132,7 +132,7 @@ class Reader(Root):
 
     def pin(self, path: str) -> int:
         """Open a file with O_PATH, so that the kernel keeps its name in memory. Returns the descriptor, or -1 if the
-        file does not exist.
+        file cannot be opened.
         """
         try:
             with self.place(path) as place:

@@ -63,7 +63,7 @@ def command_line(name: str) -> str:
 
 
 def parse(fragment: str, content: str) -> Iterator[Option]:
-    """Yield the options of a fragment. A comment applies to the options after it, up to a comment or a blank line."""
+    """Yield the options of a fragment. A comment applies to the options up to the next comment or blank line."""
     reason, words, fresh = "", list[tuple[str, str]](), True
     for line in content.splitlines():
         if match := _SET.fullmatch(line) or _OFF.fullmatch(line):

@@ -88,7 +88,7 @@ def _version_2(context: RuleContext) -> RuleResult:
 
 
 def _conflict(facts: Facts) -> str:
-    """Why the kernel rejects the partition because of its housekeeping CPUs (kernel/cgroup/cpuset.c)."""
+    """The reason why the partition conflicts with the housekeeping CPUs chosen at boot (kernel/cgroup/cpuset.c)."""
     here = "the knob tasks keeps tasks off the isolated CPUs"
     if facts.nohz_full and not facts.boot_isolated:  # since Linux 6.19: isolated_cpus_can_update()
         return f"nohz_full= and the partition together would leave the kernel no housekeeping CPU; {here}"

@@ -138,9 +138,9 @@ def _without_siblings(
 ) -> tuple[CpuSet, CpuSet]:
     """The CPUs that stay isolated, and the CPUs to take offline.
 
-    With smt "siblings", one thread of each isolated core stays isolated, its threads that are `reserved` for
-    housekeeping stay online, and its other threads go offline. With "off", the CPUs `leaving` go offline. With any
-    other choice, no CPU does. Raises UsageError if no isolated CPU would stay online.
+    With smt "siblings", each isolated core keeps one isolated thread; threads `reserved` for housekeeping stay online,
+    and the others go offline if the kernel permits it. With "off", the CPUs `leaving` go offline. With any other
+    choice, no CPU goes offline. Raises UsageError if no isolated CPU would stay online.
     """
     if smt == "off":
         if not isolated - leaving:

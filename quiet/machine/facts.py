@@ -26,8 +26,8 @@ ENDED = ("Z (zombie)", "X (dead)")  # such a thread never runs again, and stays 
 
 
 class Task(NamedTuple):
-    """One thread. `cpus`: its affinity, as a CPU list; `kernel`: a kernel thread; `bound`: the kernel does not let its
-    affinity change.
+    """One thread. `cpus`: its affinity, as a CPU list; `kernel`: whether it is a kernel thread; `bound`: whether the
+    kernel forbids changing its affinity.
     """
 
     tid: int

@@ -59,7 +59,7 @@ def _domains(facts: Facts, cpus: CpuSet, file: str) -> dict[int, CpuSet]:
 def whole_first(cores: Iterable[CpuSet], count: int, levels: Sequence[Sharing]) -> list[CpuSet]:
     """Pick `count` cores from as few domains as possible.
 
-    Complete domains without more cores than needed come first, the largest of them first, then other complete domains.
+    Complete domains with no more cores than needed come first, the largest one first; then other complete domains.
     Among equals, the domain with the highest CPU numbers comes first.
     """
     cores = sorted(cores, key=min)

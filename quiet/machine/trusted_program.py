@@ -110,7 +110,7 @@ def _user(uid: int) -> str:
 
 
 def _members(gid: int) -> str:
-    """The name of a group whose members can write; "" if only root is a member, as in Debian's group staff."""
+    """The name of a group whose members can write; "" if only root is a member, the default of Debian's group staff."""
     import grp
     import pwd
 

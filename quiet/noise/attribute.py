@@ -11,7 +11,7 @@ is a stall of the processor itself.
 3. If an interrupt or softirq in a virtual machine took far longer than others of the same name (Pauses), the hypervisor
 preempted the CPU during the handler. The usual time is attributed to the handler, and the rest to a cause of kind HOST
 whose `by` names the handler.
-4. If the trace is incomplete, a gap without a frame that ends after the trace's end stays unattributed.
+4. If the trace is incomplete, a gap that has no frame and ends after the trace's end stays unattributed.
 """
 
 from __future__ import annotations
@@ -264,7 +264,7 @@ def _within(gap: Gap, frame: Frame) -> list[Share]:
 
 
 def _assign(gaps: Sequence[Gap], frames: Sequence[Frame]) -> list[list[Frame]]:
-    """The outermost frames of each gap; a frame that overlaps several belongs to the gap with the largest overlap."""
+    """The outermost frames of each gap; a frame that overlaps several gaps belongs to the one it overlaps most."""
     inside: list[list[Frame]] = [[] for _ in gaps]
     at = 0
     for frame in frames:

@@ -64,7 +64,7 @@ class CountedEvidence:
 
 
 def in_phase(gaps: Sequence[Gap], clock: Clock, period_ns: float) -> list[int]:
-    """The indices of the gaps that begin at the most frequent phase of the period; of each period, only the longest.
+    """The indices of the gaps that begin at the most frequent phase of the period; only the longest gap of each period.
 
     Empty if that phase does not have clearly more gaps than expected by chance (MORE, LEAST).
     """
@@ -111,7 +111,7 @@ def _unlike(gap: Gap, interruption: float) -> float:
 
 
 def account(gaps: Sequence[Gap], clock: Clock, known: CountedEvidence) -> Account:
-    """Attribute each gap to one cause, which has the kind UNKNOWN if the evidence does not show it."""
+    """Attribute each gap to one cause; its kind is UNKNOWN if the evidence shows no cause."""
     outside = not_accounted(known.virtual)
     causes: dict[Gap, Cause] = {}
     for gap in gaps:

@@ -126,7 +126,7 @@ def sent(
 
 
 def _purpose(kind: EventType, values: Values, symbol: Symbols) -> tuple[str, str]:
-    """The purpose of an IPI, and the function that it calls; "" if the event does not name them."""
+    """The purpose of an IPI, and the function that it calls; each is "" if the event does not name it."""
     if kind.name == "tlb_flush":
         return SHOOTDOWN, ""
     address = values[1] if isinstance(values[1], int) else 0

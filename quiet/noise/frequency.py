@@ -43,7 +43,7 @@ class Frequency:
 
 
 def by_chains(cpus: Iterable[int]) -> Frequency | None:
-    """Measure the frequency of at most FEW CPUs without counters, right after a command; None if chains cannot."""
+    """Measure the frequency of at most FEW CPUs with chains, right after a command; None if that is impossible."""
     from quiet.noise.core_frequency import CoreFrequency, core_frequency  # slow to load, rarely needed
 
     measured: list[CoreFrequency] = []

@@ -104,7 +104,7 @@ def options(texts: NoiseTexts, seconds: float) -> NoiseOptions:
 
 
 def duration(text: str | None, seconds: float) -> float:
-    """The value of --duration in seconds; `seconds` by default. Raises UsageError for a wrong or too long duration."""
+    """The value of --duration in seconds; `seconds` by default. Raises UsageError for an invalid duration."""
     if text is None:
         return seconds
     seconds = budgets.parse_seconds(text, "--duration")
@@ -140,8 +140,8 @@ def measure_and_judge(
     """Measure CPUs of this host and judge them.
 
     `source`: the option or file that names the CPUs, for errors; `progress` is called with the elapsed and the
-    requested seconds; `applied`: the knobs that are applied to these CPUs. Raises NoiseInterrupted
-    after a signal.
+    requested seconds; `applied`: the knobs that are applied to these CPUs. Raises NoiseInterrupted after a
+    signal.
     """
     from quiet.noise import measure, prove, report
 

@@ -37,7 +37,7 @@ NO_TRACER = (
 NO_CPUS = "the hwlat tracer of this kernel cannot stay on a CPU; boot Linux 5.14 or newer"
 _NAMES = ("tracing_thresh", "hwlat_detector/mode", "hwlat_detector/window", "hwlat_detector/width")
 _RECORD = f"{FOLDER}/hwlat.json"
-"""The file that records the process that changed the options, and their values before."""
+"""The file that records the process that changed the options, and their earlier values."""
 _EVENT = re.compile(
     r"#\d+ +inner/outer\(us\): +(\d+)/(\d+) +ts:[\d.]+(?: count:(\d+))?(?: nmi-total:\d+ nmi-count:(\d+))?"
 )

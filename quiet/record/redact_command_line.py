@@ -35,7 +35,10 @@ _WORDS = re.compile(
 
 
 def parameters(line: str) -> str:
-    """Keep the known parameters of a kernel command line, but mask values that are not plain; omit all others."""
+    """Keep the known parameters of a kernel command line, and mask their values that are not plain; omit the others.
+
+    The values of root= and similar parameters are always masked.
+    """
     kept = []
     for word in split(line):
         if word == "--":

@@ -46,8 +46,8 @@ class CommandSignals:
     """A context manager that keeps signals from ending this process between an apply and its restore.
 
     A signal is stored or forwarded to the command. Signals that were ignored at the start (nohup) stay ignored, also in
-    the command. `early` is called for a signal that arrives before the command is started. From then on, signals are
-    blocked and read with their siginfo, because only siginfo shows whether a terminal sent them to the command as well.
+    the command. `early` is called for a signal that arrives before the command is started. After the start, signals
+    are blocked and read with their siginfo: only siginfo shows whether a terminal sent a signal to the command as well.
     """
 
     def __init__(self, early: Callable[[], None] = lambda: None) -> None:

@@ -59,7 +59,7 @@ class RunRequest(NamedTuple):
 
 
 class FrontOptions(NamedTuple):
-    """The options of the front; None: not given, and so no limit."""
+    """The options of the front; None: not given. A limit that is not given does not apply."""
 
     as_user: str | None = None
     report: str | None = None

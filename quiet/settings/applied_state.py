@@ -73,7 +73,7 @@ class AppliedState:
 
 
 def unknown(reason: str) -> AppliedState:
-    """The state of a journal that cannot be read at all, for this reason; "": an empty state without damage."""
+    """The state of a journal that cannot be read; `reason` becomes its damage ("": an empty state without damage)."""
     nothing = CpuPartition(frozenset(), frozenset(), frozenset(), "unknown: the journal is damaged")
     return AppliedState("unknown", "", nothing, "", 0.0, True, damage=[Damage(0, reason)] if reason else [])
 

@@ -3,7 +3,8 @@ netlink.
 
 Layouts and numbers: include/uapi/linux/ethtool.h. Reading uses ioctl because every kernel supports it, and because
 loading pyroute2 takes ten times as long as all of `plan`. Before Linux 6.17, only ioctl can write the table that maps
-flows to queues. OSError means that the device, its driver or the kernel does not support or permit the request.
+flows to queues. A function raises OSError if the device, its driver or the kernel
+does not support or permit the request.
 
 With netlink (networking/ethtool-netlink.rst), the kernel returns an error text if it rejects a request. Only this
 module loads pyroute2, at the first write, because loading takes 0.3 s.

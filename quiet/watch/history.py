@@ -39,8 +39,8 @@ class HistoryWriter:
 
     Raises Refused if another process writes the history there, or if the directory cannot be written.
 
-    Times are in seconds since the epoch. `write()` raises OSError if the disk is full; the latest MiB of
-    lines then stays in memory.
+    Times are in seconds since the epoch. `write()` raises OSError if the disk is full; the latest MiB of lines then
+    stays in memory.
     """
 
     def __init__(self, reader: Reader, folder: str, most_bytes: int = MOST_BYTES) -> None:

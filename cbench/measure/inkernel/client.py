@@ -225,7 +225,7 @@ def refusal(answer: ModuleAnswer, function: str, params: Mapping[str, int], cpu:
         Reason.CPU_OFFLINE: moved,
         Reason.NOT_BOUND: moved,
         Reason.BUSY: "another process is measuring in the kernel: wait until it ends",
-        Reason.NO_MEMORY: f"{work}: the kernel cannot allocate its memory; reduce the buffer with --param",
+        Reason.NO_MEMORY: f"{work}: the kernel cannot allocate enough memory; reduce the buffer with --param",
         Reason.TOO_LONG: f"{work}: interrupts would be off for {took} or more per trial; at most "
         f"{limit_ns / 1e6:g} ms is allowed; try --param n={max(1, answer.fitting_n)}",
         Reason.SIGNAL: "interrupted by a signal before the first trial",

@@ -48,8 +48,8 @@ def build(folder: Path, make: Sequence[str], *options: str) -> Path:
     """Build the module in `folder` and return its path.
 
     `make`: `make -C TREE` plus the variables of a cross-build. The output of make goes to stderr. Raises UsageError if
-    `folder` cannot be written, if make is missing, or if the build fails, then with the first line that reports an
-    error.
+    `folder` cannot be written, if make is missing, or if the build fails. The message about a failed build contains the
+    first line that reports an error.
     """
     folder = folder.resolve()
     wanted = shutil.ignore_patterns("*.py", "__pycache__", "*.o", "*.ko", "*.cmd", "*.mod*")

@@ -44,7 +44,7 @@ class EarlierTests:
 
 def earlier(trials: Trials, gone: Flags | None = None, only: Container[str] | None = None) -> EarlierTests:
     """The effects of earlier tests in the random runs. `gone`: rows that do not count; `only`: the names of the series
-    to compare, None for all. A test is not named if the position alone explains the effect equally well.
+    to compare, None for all. A test is not named if the position alone explains the effect better.
     """
     if trials.run is None or trials.position is None or not trials.single or not trials.series.size:
         return EarlierTests((), 0)
@@ -76,7 +76,7 @@ def _strongest(
     values: Values, positions: Codes, before: NDArray[np.bool_]
 ) -> tuple[tuple[int, LabelEffect] | None, int]:
     """The column of `before` that separates the values best, with its effect (None if there is none, or if a trend over
-    the positions separates them equally well); and the number of columns with two groups.
+    the positions separates them better); and the number of columns with two groups.
     """
     ordered = Ordered.of(values)
     split, n = before[ordered.order], values.size

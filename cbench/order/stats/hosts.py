@@ -166,7 +166,8 @@ def _of_host(name: str, fixed: Values, random: Values, matched: tuple[Values, Va
 
 def _effect(fixed: Values, random: Values, matched: tuple[Values, Values] | None) -> HostMean | None:
     """The effect on one host, random minus fixed: the difference of logarithms if all values are positive, otherwise
-    relative to the fixed order's median. None for fewer than two pairs, or fewer than two values in an order.
+    relative to the fixed order's median. None for fewer than two pairs or values in an order, or
+    if this median is needed but is 0.
     """
     if matched is not None:
         away = shift.relative(*matched) if matched[0].size > 1 else np.empty(0)

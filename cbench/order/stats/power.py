@@ -96,8 +96,8 @@ def runs_needed(apart: Values, shift: float, alpha: float, power: float, pairs: 
 
 def detectable(apart: Values, runs: float, alpha: float, power: float, pairs: bool = False) -> float | None:
     """The smallest shift that `runs` runs of each order, or pairs, detect, as a share of the median; None if it exceeds
-    LARGEST, if the spread is unknown, or if so few runs detect no shift. `runs`: for samples of unequal size, the
-    harmonic mean of the sizes. The result is one of the distances in `apart`; equal distances count half, see
+    LARGEST, if the spread is unknown, or if so few runs cannot detect any shift. `runs`: for samples of unequal size,
+    the harmonic mean of the sizes. The result is one of the distances in `apart`; equal distances count half, see
     superiority().
     """
     if not apart.size or runs < 2:

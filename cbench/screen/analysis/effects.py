@@ -17,7 +17,9 @@ from cbench.screen.stats.effects import Interaction, MainEffect, interaction, ma
 
 MOST_INTERACTIONS = 200
 ROUNDING = 1e-14
-"""An adjusted effect counts as equal to the plain effect if they differ by at most this share of the largest mean."""
+"""An adjusted effect counts as equal to the plain effect if they differ by at most this share of the largest magnitude
+of a mean.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +77,9 @@ def _main(part: ResponseSlice, number: int, each: MainEffect | None) -> MainEffe
 
 
 def _adjusted(each: MainEffect) -> float | None:
-    """The adjusted effect, None if there is none; or the plain effect itself if both are equal except for rounding."""
+    """The adjusted effect, or the plain effect itself if both are equal except for rounding; None if there is no
+    adjusted effect.
+    """
     if each.adjusted is None or abs(each.adjusted - each.effect) > ROUNDING * float(np.abs(each.means).max()):
         return each.adjusted
     return each.effect

@@ -1,4 +1,4 @@
-"""Analyze the batches of one response: test effects against whole plots, and whether values depend on the batch."""
+"""Analyze the batches of one response: test effects against whole plots, and test values for effects of the batch."""
 
 from __future__ import annotations
 

@@ -117,8 +117,8 @@ def _first(run: FirstRun) -> FirstRunResult | None:
 def studies(
     data: Data, series: ResponseSeries, wanted: Sequence[int], level: float, seed: int, subsamples: int, most: int
 ) -> tuple[StudyResult, ...]:
-    """The subsampling studies of at most `most` treatments, from small to large spread; () if no treatment has enough
-    different values, or if `subsamples` is 0.
+    """The subsampling studies of at most `most` treatments, selected evenly from the smallest to the largest spread.
+    Returns () if no treatment has SMALLEST_POPULATION values that are not all equal, or if `subsamples` is 0.
     """
     values = {each: series.of(each) for each in wanted}
     able = [each for each in wanted if values[each].size >= SMALLEST_POPULATION and np.ptp(values[each]) > 0]

@@ -27,7 +27,7 @@ COLUMNS = (
     *("workload", "run", "batch", "iteration", "position", "treatment", "questionable", "failure", "begun_ns"),
     "ended_ns",
 )
-"""The columns of an exported experiment besides those of factors and responses, which must not have these names."""
+"""The columns of an exported experiment besides factors and responses, whose own names must differ from these."""
 RESERVED = (*COLUMNS, "boot", "response", "value", "unit", "trial", "test", "order", "metric", "seed")
 """Names that factors and responses must not have, because readers of an exported table would interpret them
 differently.

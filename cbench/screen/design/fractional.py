@@ -175,7 +175,7 @@ def _signed(names: Sequence[str], word: Word) -> str:
 
 
 MOST_WORDS = 3_000_000
-"""The maximum number of words that the search for the best generators generates, which takes a few seconds."""
+"""The maximum number of words in the search for the best generators. A search of this size takes a few seconds."""
 
 
 def best_fraction(names: Sequence[str], runs: int) -> Fraction:

@@ -32,8 +32,8 @@ def effects(levels: Sequence[Sequence[int]], interactions: bool) -> list[Effect]
 def columns(
     treatments: Sequence[Treatment], wanted: Sequence[Effect]
 ) -> tuple[list[list[int]], dict[Effect, tuple[int, int]]]:
-    """Two values: the model matrix, with a row for each treatment and the constant 1 as the first column; and the first
-    column of each effect and the column after its last one.
+    """Two results: the model matrix, with a row for each treatment and the constant 1 as the first column; and for each
+    effect, its first column and the column after its last one.
     """
     levels = present(treatments)
     places: dict[Effect, tuple[int, int]] = {}

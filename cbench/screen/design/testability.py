@@ -195,8 +195,8 @@ class Judged:
     EMPTY: too many combinations of the levels of its factors have no treatment; NO_PLOTS: the effect involves a hard
     factor, and no combination of the hard factors' levels has a second batch. `df`: the testable degrees of freedom,
     fewer than `full` if cells are empty or the effect is partly aliased. `words`: a sentence about the problem or the
-    aliases, "" if there are none. An effect that is OK may also have `aliases`: interactions that the test assumes to
-    be inert.
+    aliases, "" if there are none. A main effect that is OK may also have `aliases`: interactions that its test assumes
+    to be inert.
     """
 
     factors: Effect

@@ -126,7 +126,7 @@ class HostLevels:
 
     @property
     def mark(self) -> LevelMark:
-        """The point to which restore() returns: the levels that are set now."""
+        """The mark of the levels that are set now, for restore()."""
         return LevelMark(len(self._set), self._applied)
 
     def _quiet(self, wanted: Sequence[tuple[str, Level]]) -> Confirmed:

@@ -55,8 +55,8 @@ class Levels(TrialHooks):
             self._tell(f"restored the levels of an earlier, killed process: {', '.join(left)}")
 
     def resets(self, run: StoredRun) -> bool:
-        """Whether to reset before this run: only before the first iteration of a batch. In that case, restores all
-        levels first. Raises ResetError for later iterations of a batch whose reset failed, and Incomplete if a level
+        """Whether to reset before this run: only before the first iteration of a batch. If so, all levels are restored
+        first. Raises ResetError for later iterations of a batch whose reset failed, and Incomplete if a level
         cannot be restored.
         """
         batch = batch_number(run)
@@ -77,8 +77,8 @@ class Levels(TrialHooks):
         return new
 
     def asked(self, run: StoredRun) -> Mapping[str, str]:
-        """The batch's levels as environment variables of a reset command: CBENCH_LEVEL_ and the factor for each level,
-        and CBENCH_KERNEL for the kernel parameters. Empty without hard factors.
+        """The batch's levels as environment variables of a reset command: CBENCH_LEVEL_FACTOR for each hard factor, and
+        CBENCH_KERNEL for the kernel parameters. Empty without hard factors.
         """
         levels = self._batches[batch_number(run)]
         words = [word for factor, name in levels.items() for word in self._screen.level(factor, name).kernel or ()]

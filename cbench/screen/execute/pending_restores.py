@@ -1,4 +1,4 @@
-"""Record the levels to be set by commands in a file next to the store, before the commands run."""
+"""Record the levels that commands set, in a file next to the store, before the commands run."""
 
 from __future__ import annotations
 

@@ -92,7 +92,7 @@ def anova(names: Sequence[str], levels: Levels, values: Values, blocks: NDArray[
     tests, untested = {}, dict.fromkeys(every, "interactions serve as the error term, since there is no other")
     for effect, row in by_effect.items():
         if row.p is None or row.f is None:
-            alike = "the error is 0: the values of each treatment are identical, so they are too coarse for a test"
+            alike = "the error is 0: the values are too coarse to show the variation that a test requires"
             untested[effect] = alike if row.df else "it cannot be separated from other effects or from the blocks"
             continue
         untested.pop(effect)

@@ -25,8 +25,8 @@ class Box:
 
     `others`: these levels, without factors that are fully aliased with the primary factor. `means` (NaN: missing) and
     `questionable` have one entry per level of the primary factor. `order`: levels from the lowest mean to the highest;
-    None if means are tied or missing. `tied`: whether means are equal, in a box with all levels. `missing`: whether a
-    level has no mean, so that the box does not count.
+    None if means are tied or missing. `tied`: whether some means are equal, False if one is missing. `missing`:
+    whether a level has no mean, so that the box does not count.
     """
 
     others: str

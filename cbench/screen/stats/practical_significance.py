@@ -124,7 +124,8 @@ class Materiality:
 
     `median_effect`, `largest_effect`: median and maximum of the magnitudes; `range`: the range of the distributions.
     `enough`: per method, the smallest studied n from which on the median width is below the median magnitude. `own`:
-    the widths of the data's own intervals. `why`: the omitted effects, with the reason; None if no effect is omitted.
+    the widths of the data's own intervals. `why`: the omitted effects, with the reason, or that there are no effects;
+    otherwise None.
     """
 
     median_effect: float | None
@@ -144,7 +145,7 @@ def materiality(
     studies, all in one unit.
 
     If there are several studies, the median over treatments of the median width is used; if there are several ranges,
-    their median. Effects that are not finite numbers are omitted, and `why` names them.
+    their median. Effects that are not finite numbers are omitted, and `why` reports this.
     """
     sizes = {name: abs(effect) for name, effect in effects.items() if isfinite(effect)}
     span = median(spans)

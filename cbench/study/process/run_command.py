@@ -25,7 +25,7 @@ from quiet import QuietError
 
 MOST_OUTPUT = 1 << 20
 """The maximum number of bytes of output to keep. Longer output is cut at its beginning, because the end usually
-contains the results, and the number of missing bytes is recorded.
+contains the results. The number of missing bytes is recorded.
 """
 GRACE_S = 2.0
 LAST_LINES, LONGEST_LINE = 3, 200

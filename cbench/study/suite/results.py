@@ -33,8 +33,8 @@ def read(done: Execution, results: str) -> tuple[TestSample, ...]:
 
 
 def last_line(done: Execution) -> str:
-    """The line that explains best why a process ended: the last line with the word "error" in its error output, or in
-    its output if it printed no errors; without such a line, the last line. "it printed nothing" if there is no output.
+    """The reason why a process ended: the last line with the word "error", otherwise the last line. The line is from
+    its error output or, if this is empty, from its output. "it printed nothing" if both are empty.
     """
     lines = (done.errors.strip() or done.output.strip()).decode(errors="replace").splitlines()
     named = [line for line in lines if "error" in line.lower()] or lines

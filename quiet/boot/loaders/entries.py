@@ -89,7 +89,7 @@ def _bls_steps(context: LoaderContext) -> Steps:
 
 
 def _without_grubby(context: LoaderContext) -> Steps:
-    """Change the parameters in the entries. Raises Refused if there are none, or if one refers to grubenv."""
+    """Plan the change of the entries. Raises Refused if no entry can be read, or if one refers to grubenv."""
     if not entries(context.files):
         raise Refused("GRUB takes the command line from boot loader entries, and none can be read; run this with sudo")
     if any("$kernelopts" in (context.files.text(path) or "") for path in entries(context.files)):
@@ -123,7 +123,8 @@ def _systemd_line(context: LoaderContext) -> CommandLine:
 
 
 def _systemd_steps(context: LoaderContext) -> Steps:
-    """Change the entries and the line that kernel-install uses for later entries, and rebuild images that contain it.
+    """Plan the change of the entries and of the line that kernel-install uses for later entries, and the commands that
+    rebuild images with this line.
 
     Raises Refused if an entry cannot be read, or if the only command line is in an image that quiet cannot rebuild.
     """

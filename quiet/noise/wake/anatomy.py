@@ -102,7 +102,7 @@ def dissect(
 ) -> Anatomy | None:
     """Split the wake-up of a thread that was due at `due` and ran at `at`, both in ticks, into its parts.
 
-    `events`: the events of the thread's CPU, in order; `wakings`: the wake-ups by all CPUs. Returns None if the
+    `events`: the events of the thread's CPU, in order; `wakings`: the wakeup events on all CPUs. Returns None if the
     trace does not contain the thread.
     """
     if not any(thread.pid in (event.pid, event.other) for event in events):

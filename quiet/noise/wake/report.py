@@ -133,7 +133,7 @@ class WakeReport:
 
 
 def percentile(slept: Slept, q: float) -> int:
-    """The quantile `q` of the latency in ns: the beginning of its bin (BIN_NS), within the range of all latencies."""
+    """The quantile `q` of the latency in ns: the beginning of its bin (BIN_NS), limited to the range of latencies."""
     rank, seen = q * slept.wakes, 0
     for number, count in sorted(slept.bins.items()):
         seen += count

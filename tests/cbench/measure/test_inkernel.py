@@ -126,7 +126,7 @@ def answer(reason: Reason, error: int, **more: int) -> ModuleAnswer:
         (answer(Reason.DONE, errno.EPERM), Refused, "needs root"),
         (answer(Reason.BAD_PARAM, errno.EINVAL), UsageError, "hash in the kernel does not accept n=5"),
         (answer(Reason.BUSY, errno.EBUSY), Refused, "another process is measuring"),
-        (answer(Reason.NO_MEMORY, errno.ENOMEM), Refused, "memory to spare"),
+        (answer(Reason.NO_MEMORY, errno.ENOMEM), Refused, "cannot allocate enough memory"),
         (answer(Reason.NO_CYCLES, errno.ENOENT, pmu_error=-errno.ENOENT), UsageError, r"\[ENOENT\]; use (tsc|cntvct)$"),
         (answer(Reason.TOO_LONG, errno.ETIME, region_ns=3 * 10**9, fitting_n=7), Refused, r"3,000 ms .* --param n=7$"),
         (answer(Reason.TOO_LONG, errno.ETIME, region_ns=2**64 - 1, fitting_n=7), Refused, r"off for hours or more"),

@@ -20,8 +20,8 @@ mode. "thesis": what its abstract claims (0-cycle variability for CPU-bound work
 memory; https://dspace.mit.edu/handle/1721.1/127419), "-" where the claim is not about the row. Without caches and
 branch predictors nothing here is about memory."""
 SHARED_CLOCK = """\
-All 16 CPUs share one clock, which every instruction of any of them advances: a trial also gets longer by what other
-CPUs do during it. Those trials have no interrupt of their own and are listed separately below."""
+All 16 CPUs share one clock, which every instruction of any CPU advances. A trial therefore takes longer if other
+CPUs work during it. Trials that take longer without an interrupt of their own are listed separately below."""
 
 
 @dataclass(frozen=True, slots=True)

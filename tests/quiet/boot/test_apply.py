@@ -347,7 +347,7 @@ def test_without_its_record_a_failing_write_is_an_incomplete_remove(tmp_path: Pa
     marked = next(path for path, (data, _, _) in states(root).items() if BEGIN.encode() in data)
     (root / f"{marked}.quiet-new").mkdir()
     host = Alive(root)
-    with pytest.raises(Incomplete, match=r"correct this, then run `quiet boot remove` again, then run `"):
+    with pytest.raises(Incomplete, match=r"correct this, run `quiet boot remove` again, then run `"):
         remove(host)
     assert host.ran == []
     (root / f"{marked}.quiet-new").rmdir()

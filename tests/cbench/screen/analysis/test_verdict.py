@@ -48,7 +48,7 @@ def material_of(row: ResponseResult) -> Materiality:
 def test_values_that_repeat_exactly_have_no_error_to_compare_with(tmp_path: Path, rows: list[dict[str, Any]]) -> None:
     made = made_of(tmp_path, rows)
     assert made.tests == 0
-    assert made.verdict[0].startswith("nothing could be tested: the error is 0: the values of each treatment are")
+    assert made.verdict[0].startswith("nothing could be tested: the error is 0: the values are too coarse")
     with pytest.raises(UsageError) as error:
         end("data.csv", made)
     assert "nothing could be tested" in str(error.value)
