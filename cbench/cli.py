@@ -82,7 +82,7 @@ def _command(*arguments: object, **options: object) -> object:
     )  # the rest belongs to another program
     for word in own:
         if not word.isascii() and re.fullmatch(r"(-.*=)?[-+\d_.eE]+", word):
-            raise UsageError(f"{word}: write numbers with the digits 0 to 9")
+            raise UsageError(f"{word}: contains a digit other than 0 to 9")
     return app(*arguments, **options)
 
 

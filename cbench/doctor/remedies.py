@@ -95,7 +95,9 @@ def remedies(found: Examination, now: Detectable, seed: int, step: float = 0.0) 
 
 
 def shared_trials(one: Examined) -> float | None:
-    """The share of a process's trials during which another thread ran on its core; None if trials have no chains."""
+    """The share of a process's trials during which the core was shared with its other hardware thread; None if the
+    counter is not calibrated cycles.
+    """
     trials = one.result.trials
     if not one.result.session.counter.calibration:
         return None

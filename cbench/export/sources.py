@@ -137,8 +137,10 @@ def _row(series: StoredSeries, stored: Stored, process: int) -> tuple[Cell, ...]
 
 
 def _time(ns: int | None) -> str:
-    """A time in UTC, to the microsecond; "" for None. More digits would be meaningless, because the time is derived
-    from two clocks that are read one after the other.
+    """A time in UTC, to the microsecond; "" for None.
+
+    More digits would be meaningless: the time is interpolated between pairs of readings of two clocks, and the two
+    readings of a pair are about a microsecond apart.
     """
     if ns is None:
         return ""

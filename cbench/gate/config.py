@@ -49,7 +49,7 @@ def load(path: Path, old: str | None = None, new: str | None = None, profile: st
     Raises UsageError, with file and line, for an invalid configuration.
     """
     if not path.exists():
-        raise UsageError(f"{path}: no such file; docs/gate.md has an example")
+        raise UsageError(f"{path}: no such file; create it as in the example of docs/gate.md")
     table = whole_of(text_of(path, "gate", "gate"), str(path))
     given = {OLD: old, NEW: new}
     texts = {key: table.text(key, "") for key in given}  # check the file's value even if an option overrides it

@@ -64,8 +64,8 @@ def _output(command: list[str]) -> str:
 
 
 def of_noise(cpus: list[Any], seconds: float, response: str) -> float:
-    """The response from the CPUs' objects in `quiet noise --json`: the mean over the CPUs or, for gaps, the longest gap
-    on any CPU.
+    """The response, computed from the CPUs' objects in `quiet noise --json`: the mean of the lost time (%) or of the
+    interrupts per second over the CPUs, or the longest gap on any CPU in us.
     """
     if response == "gap":
         return max(float(each["max_ns"]) for each in cpus) / 1e3

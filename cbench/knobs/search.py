@@ -52,7 +52,7 @@ difference exceeds 1/FINE of the noise that the profile removes.
 """
 PAIRS, MOST_PAIRS = 1, 12
 """The minimum and maximum number of pairs that compare the smallest profile with the full one. From the minimum on, the
-comparison ends when the interval is narrow enough.
+comparison ends when the interval is entirely within the permitted difference, or entirely above it.
 """
 AGREE = 0.25
 """Two measurements of a knob agree if they differ by at most this share of the knob's effect."""
@@ -325,8 +325,9 @@ class Search:
         self.values.setdefault(key, []).append(value)
 
     def _verify(self, most: int) -> Steps:
-        """Compare the smallest profile with the full one, in pairs in random order, until the interval is narrow or
-        there are `most` pairs.
+        """Compare the smallest profile with the full one, in pairs whose two applications are in random order.
+
+        Stops when the interval is entirely within the permitted difference or entirely above it, or after `most` pairs.
         """
         written = frozenset(self.dropped)
         order = Stream(self.options.seed, "pairs")

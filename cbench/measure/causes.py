@@ -35,8 +35,9 @@ ALSO_COUNTED = {"TLB": "CAL", "PMI": "NMI", "MCP": "LOC"}
 
 
 class Causes:
-    """Names the causes of one measuring process's trials. Call begin(), then name() and resume() for each chunk, then
-    end().
+    """Names the causes of interruptions in the trials of one measuring process.
+
+    Call begin() before the first trial, name() and then resume() after each chunk of trials, and end() after the last.
     """
 
     def __init__(self, follower: Follower | None, cpu: int, task: int, own_faults: bool = False) -> None:

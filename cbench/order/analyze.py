@@ -171,7 +171,9 @@ def _read_hosts(paths: Sequence[Path], metrics: Sequence[str]) -> tuple[Trials, 
         )
     trials, warnings, passports = read_study.read_hosts(paths)
     if not trials.series.size:
-        raise UsageError(f"{paths[0]}: contains no trials; neither do the other stores")
+        raise UsageError(
+            f"{paths[0]}: contains no trials, and neither do the other stores; run `cbench order resume` for each first"
+        )
     return trials, warnings, passports
 
 

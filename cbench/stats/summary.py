@@ -57,8 +57,8 @@ def floor(values: Sequence[int]) -> int | None:
 
 
 def by_chance(values: Sequence[int], lowest: int, quantum: int) -> bool:
-    """Whether more values lie below a floor than on it, which means that two of many values agree by chance and the
-    true floor is lower.
+    """Whether a floor is a coincidence: more values are below `lowest` by more than `quantum` than are within `quantum`
+    of it. Then the values that repeat there are equal by chance, and the true floor is lower.
     """
     return sum(value < lowest - quantum for value in values) > sum(abs(value - lowest) <= quantum for value in values)
 

@@ -1,4 +1,8 @@
-"""Run the remaining trials of a study, run by run, and store each trial before the next begins."""
+"""Run the remaining trials of a study, run by run.
+
+Each trial is stored before the next begins. If a run is one process of a suite, its trials are stored together at its
+end.
+"""
 
 from __future__ import annotations
 
@@ -214,7 +218,10 @@ class Runner:
             self._tell("further failures are stored but not printed")
 
     def _ready(self, run: StoredRun) -> bool:
-        """Reset the host and wait until it has settled; returns whether the run may begin."""
+        """Reset the host if this run requires it, wait `settle_s`, and record the beginning of the run.
+
+        Returns False if the reset fails; the run is then recorded as left out.
+        """
         try:
             resets = self._hooks.resets(run)
             if resets and not isinstance(self._study.reset, NoReset):

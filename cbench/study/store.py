@@ -37,7 +37,7 @@ FILES = {"order": "STUDY.toml", "screen": "SCREEN.toml"}
 
 
 class StudyStore(Database):
-    """An open study, as a context manager."""
+    """An open store of a study or of a screening experiment, as a context manager."""
 
     @classmethod
     def create(cls, path: Path, header: Header, plan: Sequence[PlannedRun]) -> Self:

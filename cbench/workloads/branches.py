@@ -1,4 +1,4 @@
-"""Define workloads with branch patterns for the branch predictor.
+"""Define the workload `branch`, which stresses the branch predictor with one of several patterns.
 
 The random pattern is the top bit of G. Marsaglia's xorshift64 (Journal of Statistical Software 8, 2003).
 """

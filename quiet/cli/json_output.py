@@ -1,6 +1,6 @@
-"""Convert typed results to the JSON of `quiet`, whose keys are stable.
+"""Convert typed results to the JSON of `quiet`. The keys are stable.
 
-to_json covers results whose fields are named like the keys; the other functions convert the rest.
+to_json converts results whose fields have the names of the keys; the other functions convert all other results.
 """
 
 from __future__ import annotations

@@ -62,9 +62,9 @@ def _step(common: Sequence[int]) -> int:
 
 
 def interruptions(count: int = INTERRUPTIONS) -> list[int]:
-    """Measure how long single timer interrupts stop the calling thread, in ticks; 0: no interrupt arrived.
+    """Measure how long single timer interrupts stop the calling thread, in ticks of the clock.
 
-    Empty if the kernel refuses the timer.
+    A length is 0 if the interrupt did not arrive. The list is empty if the kernel refuses the timer.
     """
     return _lengths(lib.qn_interruptions, count)
 

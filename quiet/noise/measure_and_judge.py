@@ -104,7 +104,9 @@ def options(texts: NoiseTexts, seconds: float) -> NoiseOptions:
 
 
 def duration(text: str | None, seconds: float) -> float:
-    """The value of --duration in seconds; `seconds` by default. Raises UsageError for an invalid duration."""
+    """The value of --duration in seconds; `seconds` if not given. Raises UsageError unless the value is 0 (no
+    measurement) or from 0.1 s to seven days.
+    """
     if text is None:
         return seconds
     seconds = budgets.parse_seconds(text, "--duration")

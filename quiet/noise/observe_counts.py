@@ -173,7 +173,9 @@ class CountsObserver:
 
 
 def _grown(before: Counters, after: Counters, cpu: int) -> dict[str, int]:
-    """The lines whose count increased on a CPU: interrupts by label, softirqs as "softirq NAME"."""
+    """The increase of each count on a CPU, without counts that did not increase: interrupts by label, softirqs as
+    "softirq NAME".
+    """
     pairs = ((label, count - before.interrupts[cpu].get(label, 0)) for label, count in after.interrupts[cpu].items())
     soft = ((SOFTIRQ_LINE + name, n - before.softirqs[cpu].get(name, 0)) for name, n in after.softirqs[cpu].items())
     return {label: count for label, count in (*pairs, *soft) if count > 0}

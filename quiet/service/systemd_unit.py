@@ -1,6 +1,8 @@
-"""Generate the systemd units: one applies a profile after each boot, the other runs `quiet watch`.
+"""Generate the systemd units: quiet.service applies a profile after each boot, quiet-after.target delays it until other
+services have started, and quiet-watch.service runs `quiet watch`.
 
-The top of the first unit lists its data: the profile, the CPUs and every file and directory that was created for it.
+Comments at the top of quiet.service list the profile, the CPUs if given, and every file and directory that was created
+for the service.
 Sources: systemd.unit(5), systemd.service(5), systemd.exec(5).
 """
 

@@ -25,6 +25,7 @@ from quiet.targets import registry, value_types
 from quiet.targets.cgroup import group
 
 _LISTS = ("task:", "irq:", "cgroup:")
+_CHANGED_BACK = "another program sets it again after every write"
 _ROUNDS = 5  # during the writes, tasks fork and drivers request interrupts
 
 
@@ -136,11 +137,10 @@ class _Apply:
             self._round(made)
             made = self._plan()
             self.new = self._new(made)
-        self.failures += [
-            Skipped(c.knob, c.target, f"another program changed it back after each of {_ROUNDS} writes", c.label)
-            for c in made.changes
-            if c.target in changes
-        ]
+        changed_back = [change for change in made.changes if change.target in changes]
+        for change in changed_back:
+            del changes[change.target]
+            self.failures.append(Skipped(change.knob, change.target, _CHANGED_BACK, change.label))
         self.log.settled({target: self._settled(target) for target in self.record.entries})
         # these changes were neither rejected nor skipped because of a rejected dependency
         written = tuple(c for c in changes.values() if self.record.entries[c.target].wanted is not None)

@@ -39,9 +39,9 @@ def in_use(host: Host) -> Iterator[int]:
 
 
 def apply_for_use(host: Host, users: int, profile: Profile, requested: str | None) -> Receipt:
-    """Apply a profile for one command; if the apply stops halfway, restore, unless the profile was applied before.
+    """Apply a profile for one command. If this stops halfway, restore, unless the profile was already applied.
 
-    Raises Refused if nothing is changed, Incomplete if settings remain changed.
+    Raises Refused if nothing remains changed, Incomplete if settings remain changed.
     """
     ours = journal.load(host) is None
     try:

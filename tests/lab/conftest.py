@@ -14,11 +14,12 @@ from tests.lab.harness.boot import Machine, missing, prepare
 from tests.lab.harness.debian import PackageError
 from tests.lab.harness.machines import MACHINES
 
-# `make test` boots each case on one kernel. `make test-long` boots the others, and the cases that take many minutes.
+# `make test` runs most cases on one machine; `make test-long` runs the other cases and machines.
 OTHER_MACHINES = (
     *("isolated-6.1", "plain-6.1", "plain-7.3", "net-6.1", "cpufreq-6.1", "numa", "cgroup-v1"),
     *("own", "host-6.1", "host-own", "exact-6.12"),
 )
+LONG_VISITS = ("isolated-6.12", "smt")  # `make test` visits plain-6.12 and cpufreq
 LONG_CASES = frozenset(
     (
         "test_services",
@@ -30,6 +31,7 @@ LONG_CASES = frozenset(
         "test_fleet",
         "test_host",
         "test_journal",  # `make test` damages the journals of recorded hosts
+        *("test_network", "test_wake", "test_threads", "test_timers", "test_monitor"),
     )
 )
 REPEAT = "make setup lab-setup && .venv/bin/python -m pytest {}"
@@ -49,9 +51,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if item.get_closest_marker("lab"):
             call = getattr(item, "callspec", None)
             machine = call.params.get("machine", "") if call else ""
-            boot = "visit" if item.get_closest_marker("visit") else item.path.stem
+            visit = bool(item.get_closest_marker("visit"))
+            boot = "visit" if visit else item.path.stem
             item.add_marker(pytest.mark.xdist_group(f"{boot}-{machine}"))
-            if machine in OTHER_MACHINES or item.path.stem in LONG_CASES:
+            if machine in OTHER_MACHINES or item.path.stem in LONG_CASES or (visit and machine in LONG_VISITS):
                 item.add_marker(pytest.mark.long)
 
 

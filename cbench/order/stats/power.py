@@ -113,8 +113,8 @@ def detectable(apart: Values, runs: float, alpha: float, power: float, pairs: bo
 
 
 def runs_for_any_shift(alpha: float, power: float, pairs: bool = False) -> int:
-    """The smallest number of runs of each order, or of pairs, that detects any shift, however large; see
-    detectable().
+    """The smallest number of runs of each order, or of pairs, with which a shift can be detected at all. With fewer
+    runs, even an arbitrarily large shift is missed. See detectable().
     """
     return floor((2 * _quantiles(alpha, power)) ** 2 / (3 if pairs else 6)) + 1
 

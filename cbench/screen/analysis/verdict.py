@@ -343,8 +343,8 @@ def _beware(result: ScreenResult) -> list[str]:
 
 
 def _untestable(name: str, row: ResponseResult, known: Sequence[str]) -> list[str]:
-    """Sentences on effects that a response cannot test for lack of treatments. `known`: effects that no response can
-    test, which are omitted.
+    """Warnings about effects that cannot be tested for a response because treatments are missing. `known`: effects that
+    cannot be tested for any response; they are omitted.
     """
     if not row.missing and not row.unobtainable:
         return []

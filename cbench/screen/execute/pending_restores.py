@@ -38,7 +38,9 @@ def read(file: Path) -> list[PendingRestore]:
         return [PendingRestore(str(each["factor"]), str(each["level"]), str(each["restore"])) for each in said]
     except FileNotFoundError:
         return []
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except OSError as error:
+        raise Refused(f"{file}: {error.strerror}") from None
+    except (ValueError, KeyError, TypeError) as error:
         why = f"damaged ({error}): restore the settings of its levels by hand, and remove the file"
         raise Refused(f"{file}: {why}") from None
 

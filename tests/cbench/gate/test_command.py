@@ -248,7 +248,7 @@ def test_files_that_are_the_gate_itself_or_written_twice_are_refused(tmp_path: P
 def test_a_missing_file_and_a_full_folder_are_refused(tmp_path: Path) -> None:
     done = cbench("gate", str(tmp_path / "none.toml"))
     assert done.returncode == 2
-    assert "no such file; docs/gate.md has an example" in error_line(done)
+    assert "no such file; create it as in the example of docs/gate.md" in error_line(done)
     done = gate(tmp_path, "--artifacts", str(tmp_path))
     assert done.returncode == 2
     assert "choose a new or empty directory" in error_line(done)

@@ -25,7 +25,9 @@ pytestmark = pytest.mark.lab
 
 BOOT_S = 600  # generous: a busy machine boots several times slower
 PLAIN = pytest.mark.parametrize("machine", ["plain-6.12"], indirect=True)
-BOTH = pytest.mark.parametrize("machine", ["plain-6.12", "exact"], indirect=True)  # a machine of each architecture
+BOTH = pytest.mark.parametrize(  # a machine of each architecture
+    "machine", [pytest.param("plain-6.12", marks=pytest.mark.long), "exact"], indirect=True
+)
 
 
 def left_by(pid: int) -> set[str]:
