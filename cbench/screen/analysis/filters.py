@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -61,14 +62,13 @@ def _keep(data: Data, option: str, texts: Sequence[str]) -> NDArray[np.bool_]:
         if not text.strip():
             raise UsageError(f"{option}: the condition is empty; write FACTOR=LEVEL")
         mine = np.ones(len(data.treatments), dtype=bool)
-        for word in _conditions(text, factors):
-            name, _, wanted = word.partition("=")
+        for name, wanted in _conditions(text, factors):
             if name not in factors:
                 raise UsageError(f"{option} {text}: no factor {name}; the factors are {', '.join(factors)}")
             number, names = factors[name]
             if not wanted:
                 raise UsageError(f"{option} {text}: write FACTOR=LEVEL; the levels of {name} are {', '.join(names)}")
-            meant = names if wanted == "*" else wanted.split("|")
+            meant = names if wanted == ["*"] else wanted
             if wrong := [each for each in meant if each not in names]:
                 raise UsageError(
                     f"{option} {text}: {name} has no level {wrong[0]!r}; its levels are {', '.join(names)}"
@@ -78,17 +78,24 @@ def _keep(data: Data, option: str, texts: Sequence[str]) -> NDArray[np.bool_]:
     return hit if option == "--only" else ~hit
 
 
-def _conditions(text: str, factors: Mapping[str, tuple[int, Sequence[str]]]) -> list[str]:
-    """The conditions of a text such as "fp=0 prf=1|2" or "fp=0, prf=1,2"."""
-    name, _, level = text.partition("=")
-    if name in factors and level in factors[name][1]:  # a level may contain spaces and commas
-        return [text]
-    found: list[str] = []
-    for word in text.replace(",", " ").split():
-        if "=" in word or not found:
-            found.append(word)
-        else:
-            found[-1] += f"|{word}"
+def _conditions(text: str, factors: Mapping[str, tuple[int, Sequence[str]]]) -> list[tuple[str, list[str]]]:
+    """The conditions of a text such as "fp=0 prf=1|2" or "fp=0, prf=1,2": factors, each with its levels.
+
+    A level may contain spaces and commas if it is the only level of its condition.
+    """
+    found: list[tuple[str, list[str]]] = []
+    starts = "|".join(map(re.escape, factors))
+    for part in re.split(rf"[\s,]+(?=(?:{starts})=)", text.strip()):
+        name, _, level = part.partition("=")
+        if name in factors and level in factors[name][1]:
+            found.append((name, [level]))
+            continue
+        for word in part.replace(",", " ").split():
+            if "=" in word or not found:
+                name, _, wanted = word.partition("=")
+                found.append((name, wanted.split("|") if wanted else []))
+            else:
+                found[-1][1].extend(word.split("|"))
     return found
 
 

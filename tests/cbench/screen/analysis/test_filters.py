@@ -41,5 +41,8 @@ def test_a_level_with_spaces_is_selected_as_written_and_an_empty_condition_is_re
     path = table(tmp_path / "flags.csv", rows)
     made, _ = analysed(path, replace(QUICK, only=("a=-O2 -g",)), chosen=WALL_OF_THREE)
     assert made["filter"]["name"] == "only a=-O2 -g"
+    made, _ = analysed(path, replace(QUICK, only=("b=0, a=-O2 -g c=0",)), chosen=WALL_OF_THREE)
+    used = next(each for each in made["design"]["sets"] if each["name"] == made["filter"]["name"])
+    assert used["treatments"] == 1
     with pytest.raises(UsageError, match="--only: the condition is empty"):
         analysed(path, replace(QUICK, only=("",)), chosen=WALL_OF_THREE)
