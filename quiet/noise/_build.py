@@ -15,7 +15,7 @@ for header in HEADERS:
 ffibuilder.set_source(
     "quiet.noise._noise",
     '#include "detector.h"\n#include "chain.h"\n#include "wake.h"\n',
-    sources=["quiet/noise/c/detector.c", "quiet/noise/c/chain.c", "quiet/noise/c/wake.c"],
+    sources=[f"quiet/noise/c/{name}.c" for name in ("detector", "calibration", "chain", "wake")],
     include_dirs=["quiet/noise/c"],
     extra_compile_args=["-O2", "-g", "-Wall", "-falign-functions=64"],
 )
