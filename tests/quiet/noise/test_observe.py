@@ -85,7 +85,7 @@ def test_the_observer_is_named_as_such_and_has_no_knob() -> None:
         os.sched_setaffinity(0, mine)
     (own,) = (cause for cause in result.causes if cause.cause == f"quiet itself ({os.getpid()})")
     assert own.knob is None
-    assert own.remedy.startswith("the observation; ")
+    assert own.remedy.startswith("quiet's own observation; ")
 
 
 @pytest.mark.slow
