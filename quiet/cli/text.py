@@ -138,7 +138,7 @@ def skips(items: Sequence[Skipped], title: str = "left alone", every: bool = Fal
 
 
 def missing(parameters: Sequence[str]) -> None:
-    """Print the parameters that only the kernel command line can set."""
+    """Print the kernel parameters of the profile that are missing."""
     if parameters:
         out()
         out("some noise can be reduced only by kernel parameters; `quiet boot apply` would add:")

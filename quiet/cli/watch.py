@@ -78,6 +78,7 @@ def watch(request: WatchRequest) -> int:
     from quiet.cli import json_output, text_host
     from quiet.host.host import Host
     from quiet.host.lock import locked
+    from quiet.machine.affinity import forgo_huge_pages
     from quiet.watch import events
     from quiet.watch.monitor import watch_alone
     from quiet.watch.watcher import Watcher, WatchOptions
@@ -89,6 +90,8 @@ def watch(request: WatchRequest) -> int:
                 pass
         except Refused as error:
             raise Refused(f"--repair: {error}") from None
+    if host.live:
+        forgo_huge_pages()
     width = max(map(len, events.NAMES))
 
     def report(event: WatchEvent) -> None:
@@ -135,7 +138,6 @@ def _check(request: WatchRequest) -> None:
 def _keep_off(host: Host, requested: str) -> CpuSet:
     """The CPUs of --cpus, after this process has moved off them. Raises UsageError, or Refused if it cannot move."""
     from quiet import cpulist
-    from quiet.machine.affinity import forgo_huge_pages
     from quiet.machine.cpu_selection import parse_requested
     from quiet.machine.facts import Facts
 
@@ -147,7 +149,6 @@ def _keep_off(host: Host, requested: str) -> CpuSet:
     if not others:
         raise UsageError(f"--cpus {requested}: leave one CPU for the watch itself; {online}")
     if host.live:
-        forgo_huge_pages()
         try:
             host.set_affinity(0, cpulist.format(others - facts.boot_isolated - facts.nohz_full or others))
         except OSError as error:

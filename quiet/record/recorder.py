@@ -122,8 +122,8 @@ class RecordReceipt(NamedTuple):
 def record(reader: Recording, file: str, redacted: bool = True) -> RecordReceipt:
     """Write a gzip-compressed tar file of everything that quiet reads on this host to make a plan.
 
-    Identical hosts yield identical bytes. `redacted`: omit the data listed in redact.LEFT_OUT. Raises UsageError if the
-    file already exists or cannot be written; then no partial file remains.
+    The same content yields the same bytes. `redacted`: omit the data listed in redact.LEFT_OUT. Raises UsageError if
+    the file already exists or cannot be written; then no partial file remains.
     """
     if not file:
         raise UsageError("record: no file name; give the archive to write, such as myhost.tar.gz")

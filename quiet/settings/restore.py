@@ -154,7 +154,7 @@ def _restore(host: Host, record: AppliedState, log: Journal | None, force: bool,
     # an interrupt that its driver requested again has the default affinity, which no program has set
     gone |= {t for t in conflicts | foreign if registry.identity(host, t) != entries[t].identity}
     # a process's own settings are not the host's: they stay, or any user could block a restore
-    chosen = set() if force else {t for t in conflicts if registry.ends(t)}
+    chosen = set() if force else {t for t in conflicts if registry.is_of_process(t)}
     gone |= chosen
     conflicts, foreign = conflicts - gone, foreign - gone
     if log is not None and not record.restoring:
@@ -223,7 +223,7 @@ def _went_away(entry: TargetState, failure: Failure) -> bool:
     """Whether nothing is left to restore: the device has gone, the kernel manages the interrupt itself, or a process
     has changed its setting again since it was written back.
     """
-    if not failure.errno and registry.ends(entry.target):
+    if not failure.errno and registry.is_of_process(entry.target):
         return True
     if failure.errno == errno.ENOENT:
         return entry.target.startswith(("file:", "irq:", "workqueue:"))

@@ -10,6 +10,7 @@ import errno
 from collections.abc import Sequence
 
 from quiet.host.host import Host
+from quiet.host.proc import start_time
 from quiet.host.reader import Reader
 from quiet.targets import (
     cgroup,
@@ -136,6 +137,11 @@ def current_name(reader: Reader, target: str, recorded: str | None) -> str:
     if recorded is None:
         return target
     return f"{target_type.word}:{target_type.current_name(reader, name, recorded)}"
+
+
+def is_of_process(target: str) -> bool:
+    """Whether a target is a setting of a process or thread, which may also change the setting itself."""
+    return split(target)[0].identity is start_time
 
 
 def ends(target: str) -> bool:

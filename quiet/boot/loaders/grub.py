@@ -1,8 +1,9 @@
 """Change GRUB's configuration on Debian, Ubuntu, Arch and openSUSE: /etc/default/grub, and the generated grub.cfg.
 
 After /etc/default/grub, Debian's grub-mkconfig reads /etc/default/grub.d/*.cfg, so there quiet only adds a file. These
-sources of grub.cfg are shell scripts. GRUB_CMDLINE_LINUX_DEFAULT applies to ordinary entries; recovery entries stay
-unchanged. Source: info grub, "Simple configuration handling"; Debian's grub2, util/grub-mkconfig.in.
+sources of grub.cfg are shell scripts. The parameters are added to GRUB_CMDLINE_LINUX_DEFAULT, which applies only to
+ordinary entries. Parameters that quiet replaces are also removed from GRUB_CMDLINE_LINUX, which applies to recovery
+entries too. Source: info grub, "Simple configuration handling"; Debian's grub2, util/grub-mkconfig.in.
 """
 
 from __future__ import annotations

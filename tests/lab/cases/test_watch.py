@@ -51,6 +51,10 @@ def test_the_watch_runs_only_on_the_housekeeping_cpus(machine: Machine) -> None:
     assert report(machine)["affinity"] == [0, 1]
 
 
+def test_the_watch_gives_khugepaged_nothing_to_do(machine: Machine) -> None:
+    assert report(machine)["huge_pages"] == "0"
+
+
 @pytest.mark.parametrize("done", KNOBS)
 def test_a_disturbance_is_reported_soon(machine: Machine, done: str) -> None:
     line = report(machine)["reported"][done]

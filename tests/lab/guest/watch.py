@@ -193,6 +193,8 @@ def drifts(report: Report, idle_s: float) -> None:
     report["idle"] = {"cpu_s": watch.cost() - before, "seconds": idle_s, "slowed": slowed, "lines": lines}
     print(f"idle: {report['idle']}", flush=True)
     report["affinity"] = sorted(os.sched_getaffinity(watch.pid))
+    status = Path(f"/proc/{watch.pid}/status").read_text()
+    report["huge_pages"] = next(line.split()[1] for line in status.splitlines() if line.startswith("THP_enabled:"))
     report["reported"] = plant(watch, "drift", ("governor", "interrupt", "rival", "offline"))
     report["reported"]["online"] = heard(watch, online, "as wanted again", "cpus")
     watch.calm()

@@ -54,6 +54,19 @@ def test_a_mounted_resctrl_stays_mounted_and_foreign_groups_are_unchanged(tmp_pa
     assert contents(tmp_path) == before
 
 
+def test_masks_that_another_program_has_changed_are_a_conflict(tmp_path: Path) -> None:
+    host = Resctrl(tmp_path)
+    host.mount("resctrl", ROOT)
+    before = contents(tmp_path)
+    apply(host, wanted())
+    host.write(f"{ROOT}/schemata", "L3:0=7f0")
+    outcome = restore(host)
+    assert [conflict.target for conflict in outcome.conflicts] == ["schemata:/L3"]
+    assert not outcome.complete
+    assert restore(host, force=True).complete
+    assert contents(tmp_path) == before
+
+
 def test_a_processor_without_a_free_class_is_left_unchanged(tmp_path: Path) -> None:
     host = Resctrl(tmp_path, closids=1)
     before = contents(tmp_path)
