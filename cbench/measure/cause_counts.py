@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from cbench.model import Trial
+from cbench.results import LEFT_OUT
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,10 +21,11 @@ class CauseCount:
 
 @dataclass(frozen=True, slots=True)
 class PollutedTrial:
-    """A trial's number, from 0, and its causes as text."""
+    """A trial's number, from 0, and its causes as text. `left_out`: whether its calibrated cycles do not count."""
 
     trial: int
     cause: str
+    left_out: bool = field(default=False, metadata={LEFT_OUT: False})
 
 
 def cause_counts(trials: Sequence[Trial]) -> tuple[CauseCount, ...]:

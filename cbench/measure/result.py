@@ -13,7 +13,7 @@ from cbench.measure.cause_counts import CauseCount, PollutedTrial, cause_counts
 from cbench.model import INTERRUPT, CausesSource, Counter, Params, Result, Session, Trial
 from cbench.results import LEFT_OUT
 from cbench.stats import settling
-from cbench.stats.chains import MARKS, kept
+from cbench.stats.chains import kept
 from cbench.stats.clean import CAUSES, CHAINS, WORDS, clean, rule_for
 from cbench.stats.headline import CalibrationFigures, Headline, calibrated_verdict, figures, headline, interrupted_share
 from cbench.stats.summary import Spread, by_level, floor, spread, summarise
@@ -175,10 +175,8 @@ class WorkloadResult:
 
     @property
     def kept_values(self) -> list[int]:
-        """The values that count: for calibrated cycles, the values of trials whose chains agree; otherwise the values
-        of all trials.
-        """
-        left_out = {each.trial for each in self.polluted if self.calibration and each.cause.endswith(MARKS)}
+        """The values that count: for calibrated cycles, the values of the kept trials; otherwise of all trials."""
+        left_out = {each.trial for each in self.polluted if each.left_out}
         return [value for number, value in enumerate(self.trials) if number not in left_out]
 
 
@@ -258,7 +256,9 @@ def workload_result(result: Result, virtual: bool, subtract: bool = False) -> Wo
             tuple(settled(each) for each in result.sessions),
         ),
         polluted=tuple(
-            PollutedTrial(number, ", ".join(cause.text for cause in trial.causes))
+            PollutedTrial(
+                number, ", ".join(cause.text for cause in trial.causes), calibrated is not None and not kept(trial)
+            )
             for number, trial in enumerate(trials)
             if trial.polluted
         ),

@@ -52,7 +52,7 @@ def _headline(result: OrderResult, sentences: Mapping[Family, str]) -> tuple[str
     if result.design.blocked:
         design = result.design
         return (
-            f"order and time cannot be told apart: {design.runs_fixed:,} fixed and "
+            f"order and time cannot be distinguished: {design.runs_fixed:,} fixed and "
             f"{counted(design.runs_random or 0, 'random run')} lie apart in time, in {design.stretches:,} stretches, "
             "and a change over time looks like an effect of the order; mix the runs, as `cbench order run` does",
             set(),

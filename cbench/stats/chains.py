@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from cbench.model import DISAGREE, SHARED, SWITCH, Calibration, ChainTimes, Trial, TrialCause
+from cbench.model import DISAGREE, SHARED, SWITCH, TASK, Calibration, ChainTimes, Trial, TrialCause
 from quiet import chains_agree, unshared_ratio
 
 MARKS = (DISAGREE, SHARED)
@@ -77,7 +77,7 @@ def kept(trial: Trial) -> bool:
     """Whether the trial is valid, its chains determine its cycles, and no other task ran within it. The trial's ticks
     would include the ticks of such a task.
     """
-    return trial.valid and not any(cause.kind in (*MARKS, SWITCH) for cause in trial.causes)
+    return trial.valid and not any(cause.kind in (*MARKS, SWITCH, TASK) for cause in trial.causes)
 
 
 def marks(trials: Sequence[ChainTimes], step: int, machine: str) -> tuple[list[str], str]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from math import ceil
 from statistics import median
 
-from cbench.model import DISAGREE, SHARED, SWITCH, Calibration, ChainTimes, Counter, Trial
+from cbench.model import DISAGREE, SHARED, SWITCH, TASK, Calibration, ChainTimes, Counter, Trial
 from cbench.stats import chains
 from cbench.stats.center import Center, across, center
 from cbench.stats.summary import by_chance, floor
@@ -222,7 +222,7 @@ def shares(processes: Sequence[Sequence[Trial]]) -> tuple[float, float, float]:
     """
     causes = [{cause.kind for cause in trial.causes} for trials in processes for trial in trials]
     shared, disagree = (sum(mark in kinds for kinds in causes) for mark in (SHARED, DISAGREE))
-    switched = sum(SWITCH in kinds and not kinds & {SHARED, DISAGREE} for kinds in causes)
+    switched = sum(bool(kinds & {SWITCH, TASK}) and not kinds & {SHARED, DISAGREE} for kinds in causes)
     return shared / len(causes), disagree / len(causes), switched / len(causes)
 
 

@@ -24,8 +24,12 @@ def sweep(result: SweepResult) -> None:
         console.print()
         console.print(_table(result, accesses))
     if not all(cell.floor_repeats for cell in result.measured()):
-        instead = "the center of the trials" if counter.name == CALIBRATED else "the minimum"
-        console.print(f"* no value repeats exactly, so {instead} is shown instead of the floor")
+        instead = (
+            "the center of the trials, or the minimum if there is no center"
+            if counter.name == CALIBRATED
+            else "the minimum, because no value repeats exactly"
+        )
+        console.print(f"* shown instead of the floor: {instead}")
 
 
 def _table(result: SweepResult, accesses: int) -> Table:

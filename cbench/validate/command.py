@@ -26,9 +26,7 @@ def validate_command(
         list[str] | None,
         typer.Option(metavar="READ", help="Instrument such as wall or samples:fp; repeatable (all available)."),
     ] = None,
-    quick: Annotated[
-        bool, typer.Option("--quick", help="Ten samples and small workloads, which take a minute.")
-    ] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Ten samples and small workloads: a few minutes.")] = False,
     seed: Annotated[int | None, typer.Option(help="Seed of the order of trials (1).")] = None,
     no_run: Annotated[bool, typer.Option("--no-run", help="Only report the results in the store.")] = False,
     as_json: Json = False,

@@ -158,7 +158,7 @@ RATES: tuple[Rate, ...] = (
     ),
     Rate(
         DRIFT,
-        "blocked, random walk: order and time cannot be told apart (exit 2)",
+        "blocked, random walk: order and time cannot be distinguished (exit 2)",
         Simulated(walk=0.3, design="blocked").cannot_tell(),
         100,
     ),

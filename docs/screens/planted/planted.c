@@ -5,7 +5,7 @@
  *     PLANTED_WORK   0 or 1      1: 10 % more rounds
  *     PLANTED_STEP   0, 1 or 2   1: 3 % more, 2: 6 % more
  *     both                       PLANTED_WORK=1 and PLANTED_STEP=2: another 10 %
- *     PLANTED_INERT  0 or 1      nothing: nobody reads it
+ *     PLANTED_INERT  0 or 1      no effect: the program does not read it
  *
  * Noise with a long tail (exponential, 1 % in the mean) and a drift (up and
  * down again by 2 % in two minutes) come from the clock: no two trials have

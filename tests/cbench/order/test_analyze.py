@@ -104,7 +104,9 @@ def test_the_same_drift_in_a_blocked_study_looks_like_an_effect_and_is_flagged(p
     assert (code, made["order_matters"]) == (2, None)
     assert made["tests"]["a"]["significant"]
     assert made["design"]["interleaved"] is False
-    assert made["verdict"][0].startswith("order and time cannot be told apart: 40 fixed and 40 random runs lie apart")
+    assert made["verdict"][0].startswith(
+        "order and time cannot be distinguished: 40 fixed and 40 random runs lie apart"
+    )
     assert made["verdict"][1].startswith("by the order or by time: 1 of 4 tests differs between fixed and random order")
 
 

@@ -84,7 +84,7 @@ def test_the_verdict_contains_the_warnings() -> None:
         run + 100 * (order == "random") for run, order in zip(blocked["run"], blocked["order"], strict=True)
     ]
     text = paged(blocked)
-    assert "order and time cannot be told apart: 12 fixed and 12 random runs" in text[: text.index("<nav>")]
+    assert "order and time cannot be distinguished: 12 fixed and 12 random runs" in text[: text.index("<nav>")]
     assert "blocked: the orders are confounded with time" in text
 
 

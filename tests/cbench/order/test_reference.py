@@ -128,7 +128,7 @@ def test_memcached_is_flagged_as_blocked_in_time_and_npbench_is_not() -> None:
     assert blocked["design"]["interleaved"] is False
     assert [blocked["design"][key] for key in ("runs_fixed", "runs_random", "stretches")] == [50, 50, 2]
     assert any("blocked in time" in warning for warning in blocked["design"]["warnings"])
-    assert blocked["verdict"][0].startswith("order and time cannot be told apart: 50 fixed and 50 random runs")
+    assert blocked["verdict"][0].startswith("order and time cannot be distinguished: 50 fixed and 50 random runs")
     assert mixed["design"]["interleaved"] is True
     assert not mixed["design"]["warnings"]
 

@@ -71,6 +71,14 @@ def test_context_switches_are_one_cause_whatever_their_number() -> None:
     assert "disturbed: context switch 2" in text(made(CYCLES, [Trial(100, 7)] * 30 + switched))
 
 
+def test_trials_in_which_another_task_ran_are_no_values_of_calibrated_cycles() -> None:
+    found = trials(Core(interrupted=0))
+    switch = TrialCause("context switch", "0 voluntary, 1 involuntary")
+    result = made(COUNTER, [*found[:-1], replace(found[-1], causes=(switch,))])
+    assert len(result.kept_values) == len(found) - 1
+    assert result.polluted[-1].left_out
+
+
 def test_counted_cycles_that_do_not_repeat_have_a_center() -> None:
     dice = random.Random(1)
     result = made(CYCLES, [Trial(round(1e6 + dice.gauss(0, 5000)), 7) for _ in range(300)])

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from cbench.model import DISAGREE, INTERRUPT, SHARED, SWITCH, ChainTimes, Trial, TrialCause
+from cbench.model import DISAGREE, INTERRUPT, SHARED, SWITCH, TASK, ChainTimes, Trial, TrialCause
 from cbench.stats import chains
 from cbench.stats.headline import Headline, figures, headline
 from quiet.noise.chains import ALWAYS, EMULATOR, chains_agree
@@ -107,12 +107,15 @@ def test_where_the_tick_interrupts_nearly_every_trial_the_few_others_are_the_hea
     assert exact(headline_of([*found[:clean], *ticked]))
 
 
-def test_trials_in_which_another_task_ran_are_not_used_and_leave_no_number_if_nearly_all_are_such() -> None:
+@pytest.mark.parametrize(
+    "cause", [TrialCause(SWITCH, "0 voluntary, 7 involuntary", 7), TrialCause(TASK, "kworker/1:0", ns=30_000)]
+)
+def test_trials_in_which_another_task_ran_are_not_used_and_leave_no_number_if_nearly_all_are_such(
+    cause: TrialCause,
+) -> None:
     """A neighbor that runs for 30 us of every 500 us: the headline had been 1.06 to 1.8 times the value."""
     found = trials(Core(interrupted=0))
-    switched = [
-        replace(trial, causes=(*trial.causes, TrialCause(SWITCH, "0 voluntary, 7 involuntary", 7))) for trial in found
-    ]
+    switched = [replace(trial, causes=(*trial.causes, cause)) for trial in found]
     longer = [
         replace(trial, chains=replace(trial.chains, ticks=trial.chains.ticks * 2)) for trial in switched if trial.chains
     ]

@@ -77,7 +77,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         rows["one change of frequency"] = step
         options.json.write_text(json.dumps(rows, indent=1) + "\n")
     wrong = table.failures(groups)
-    print("\n" + "\n".join(wrong or ["What must be exact is: the kernel module and all clean trials, range 0 cycles."]))
+    print("\n" + "\n".join(wrong or ["Exact, as required: the kernel module and all clean trials, range 0 cycles."]))
     _tell(f"{time.monotonic() - started:.0f} s in all")
     return bool(wrong)
 

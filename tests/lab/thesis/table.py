@@ -178,7 +178,7 @@ def report(groups: dict[str, list[Line]]) -> str:
         parts.append(table(f"== {title}", found))
         if shared:
             parts.append(SHARED_CLOCK)
-        parts.append("What makes the difference (figures 3-6 and 3-10):")
+        parts.append("Causes of the difference (figures 3-6 and 3-10):")
         parts.append("\n".join(f"  {explanation(each, shared)}" for each in found))
         parts.append("How the first trials settle, which are discarded (figure 3-13; differences from the mode):")
         parts.append("\n".join(f"  {settling(each)}" for each in found if each.settling))
