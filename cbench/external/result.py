@@ -9,7 +9,7 @@ from statistics import fmean, median, stdev
 
 from cbench.external.measure import CommandSeries, Measured
 from cbench.machine.describe import HostFacts, describe
-from cbench.measure.cause_counts import CauseCount, PollutedTrial, cause_counts
+from cbench.measure.cause_counts import CauseCount, PollutedTrial, cause_counts, polluted_trials
 from cbench.measure.result import SettlingResult
 from cbench.model import Counter, Trial
 from cbench.results import LEFT_OUT
@@ -149,11 +149,7 @@ def _command(series: CommandSeries, measured: Measured, first: Sequence[Trial]) 
         warmup=len(discarded),
         settled=settled,
         settling=SettlingResult(RULE, discarded, (), (settled,)),
-        polluted=tuple(
-            PollutedTrial(number, ", ".join(cause.text for cause in trial.causes))
-            for number, trial in enumerate(trials)
-            if trial.polluted
-        ),
+        polluted=polluted_trials(trials),
         causes=cause_counts(trials),
         clean=len(clean),
         interrupts=dict(sum((Tally(trial.interrupts) for trial in trials), Tally[str]()).most_common()),

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from cbench.model import Trial
 from cbench.results import LEFT_OUT
+from cbench.stats.chains import kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +27,15 @@ class PollutedTrial:
     trial: int
     cause: str
     left_out: bool = field(default=False, metadata={LEFT_OUT: False})
+
+
+def polluted_trials(trials: Sequence[Trial], calibrated: bool = False) -> tuple[PollutedTrial, ...]:
+    """The polluted trials. `calibrated`: whether their values are calibrated cycles."""
+    return tuple(
+        PollutedTrial(number, ", ".join(cause.text for cause in trial.causes), calibrated and not kept(trial))
+        for number, trial in enumerate(trials)
+        if trial.polluted
+    )
 
 
 def cause_counts(trials: Sequence[Trial]) -> tuple[CauseCount, ...]:

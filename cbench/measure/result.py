@@ -9,7 +9,7 @@ from statistics import median
 
 from cbench.machine.describe import HostFacts
 from cbench.measure import layout
-from cbench.measure.cause_counts import CauseCount, PollutedTrial, cause_counts
+from cbench.measure.cause_counts import CauseCount, PollutedTrial, cause_counts, polluted_trials
 from cbench.model import INTERRUPT, CausesSource, Counter, Params, Result, Session, Trial
 from cbench.results import LEFT_OUT
 from cbench.stats import settling
@@ -255,13 +255,7 @@ def workload_result(result: Result, virtual: bool, subtract: bool = False) -> Wo
             session.settling.mispredictions,
             tuple(settled(each) for each in result.sessions),
         ),
-        polluted=tuple(
-            PollutedTrial(
-                number, ", ".join(cause.text for cause in trial.causes), calibrated is not None and not kept(trial)
-            )
-            for number, trial in enumerate(trials)
-            if trial.polluted
-        ),
+        polluted=polluted_trials(trials, calibrated is not None),
         causes=cause_counts(trials),
         causes_from=session.causes,
         clean=sum(not trial.polluted for trial in trials),
