@@ -74,7 +74,7 @@ class Fleet:
                 f"resume with: cbench fleet resume -o {self._folder}; stop with: cbench fleet release -o {self._folder}"
             )
             measure = any(node.state in (RUNNING, UNREACHABLE) for node in self._state.nodes.values())
-            nodes = "nodes that have started continue to measure" if measure else "no node is known to measure"
+            nodes = "nodes that have started keep measuring" if measure else "no node is known to be measuring"
             raise StoppedError(f"interrupted; {nodes}; {again}") from None
         self.release()
         return self._state

@@ -158,8 +158,8 @@ def replayed(screening: StoredScreening) -> Search:
             search.conclude()
         if search.next is None or search.next.left_out != done.left_out:
             raise QuietError(
-                "the stored applications do not fit this search: another version of cbench wrote them; start a new "
-                "screening"
+                "the stored applications do not fit this search: another version of cbench has probably written them; "
+                "start a new screening with another file (-o)"
             )
         search.add(done.value, done.suspects)
     return search

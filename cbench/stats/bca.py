@@ -218,8 +218,10 @@ def corrected(p: float, a: float, level: float) -> Corrected:
 
 
 def share_below(replicates: Values, ties: str, rounding: float) -> float:
-    """The share P of replicates below the estimate, which is 0, by one of the conventions TIES. Replicates within
-    `rounding` of 0 count as equal to it.
+    """The share P of replicates below the estimate. The replicates are centered, so the estimate is 0.
+
+    `ties`: the convention, from TIES, for replicates equal to the estimate. Replicates within `rounding` of 0 count as
+    equal.
     """
     below = int(np.count_nonzero(replicates < -rounding))
     if ties == STRICT:

@@ -18,8 +18,8 @@ def verdict(trials: Sequence[Trial], summary: Summary, unit: str, quantum: int =
     """The verdict on trials, in two lines. The values are in `unit` ("cycles", "TSC ticks") with steps of `quantum`.
     `virtual`: whether the trials ran in a virtual machine.
 
-    The first line states whether values repeat, and within how many units. The second line states the number of trials
-    that differ, by cause.
+    The first line states whether the values repeat, with the floor or the span. The second line states the number of
+    trials that differ (without a floor: of all trials), by cause.
     """
     floor = summary.floor
     if len(trials) == 1:

@@ -60,7 +60,10 @@ def boot_apply(
 
 @_boot.command("remove")
 def boot_remove(root: Root = "/", as_json: Json = False) -> None:
-    """Restore every file to its original content. Exits with 4 when one could not be restored."""
+    """Remove quiet's parameters from the command line of later boots.
+
+    Restores every boot file that quiet changed. Exits with 4 if a file could not be restored.
+    """
     raise typer.Exit(boot.remove(root, as_json))
 
 

@@ -28,10 +28,10 @@ class OptionState(NamedTuple):
 
 
 class KernelReport(NamedTuple):
-    """The state of all options of a kernel. `missing`, `unknown`: the number of such options.
+    """The state of the checked options of a kernel. `missing`, `unknown`: the number of such options.
 
-    `kernel`: its release, None if it does not run here; `source`: the file with its configuration, None if there is
-    none; `complete`: no option is missing or unknown.
+    `kernel`: its release, None if only a configuration file was checked; `source`: the file with its configuration,
+    None if there is none; `complete`: no option is missing or unknown.
     """
 
     kernel: str | None

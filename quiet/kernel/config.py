@@ -57,7 +57,9 @@ def of_file(path: str) -> Config:
     except OSError as error:
         raise UsageError(f"--config {path}: {error.strerror}") from None
     except ValueError:
-        raise UsageError(f"--config {path}: the gzip data is damaged") from None
+        raise UsageError(
+            f"--config {path}: the gzip data is damaged; copy the file again, or give an uncompressed one"
+        ) from None
     if not values:
         raise UsageError(
             f"--config {path}: no line CONFIG_...=; give the configuration of a kernel, such as /boot/config-VERSION"

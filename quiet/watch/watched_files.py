@@ -33,7 +33,9 @@ def folders() -> dict[str, set[str]]:
 
 
 def rechecked_on(trigger: Trigger) -> set[str]:
-    """The knobs that must be checked again after a trigger: a service or task starts, or a device appears."""
+    """The knobs that must be checked again after a trigger: "service" or "task" (one starts), or "device" (a device
+    appears or disappears, or a network interface changes).
+    """
     return {knob.name for knob in KNOBS if knob.recheck_on == trigger}
 
 

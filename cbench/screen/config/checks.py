@@ -85,8 +85,10 @@ def _names(screen: Screen, whole: TomlTable) -> None:
 
 
 def _ways(screen: Screen, whole: TomlTable) -> None:
-    """Check that no two factors control the same setting, because the last one would take effect. Raises UsageError if
-    two do.
+    """Check that each setting has only one source, because otherwise only the last value would take effect.
+
+    Raises UsageError if two factors, or a factor and [environment], set the same thing, or if a factor applies a
+    profile and another factor sets knobs.
     """
     for (_, earlier), (number, later) in combinations(enumerate(screen.factors), 2):
         place = ("factor", number, "level")

@@ -103,8 +103,7 @@ def anova(names: Sequence[str], levels: Levels, values: Values, blocks: NDArray[
 
 def _cells(levels: Levels, y: Values) -> tuple[Levels, Values, Values, tuple[float, int]]:
     """Four results. Three have an entry per treatment: its levels, its mean times the square root of its number of
-    values, and this square root. The fourth is the sum of squares between values of one treatment, with its degrees of
-    freedom.
+    values, and this square root. The fourth is the sum of squares within treatments, with its degrees of freedom.
     """
     cells, at, counts = np.unique(levels, axis=0, return_inverse=True, return_counts=True)
     at = at.ravel()

@@ -73,8 +73,8 @@ class AnovaTable:
         repeats: tuple[float, int] = (0.0, 0),
     ) -> None:
         """Start from the values. `weights`: if rows are means of several values, the square roots of the numbers of
-        values, by which `y` must already be multiplied. `repeats`: the sum of squares between the values of one row,
-        and its degrees of freedom.
+        values, by which `y` must already be multiplied. `repeats`: the sum of squares within rows, and its degrees
+        of freedom.
         """
         self._names, self._levels, self._y = names, levels, y
         self._weights = (np.ones(y.size) if weights is None else weights)[:, np.newaxis]

@@ -86,7 +86,9 @@ def _counted(content: mmap.mmap, order: str, where: tuple[int, int], path: Path)
             elif kind == THROTTLE:
                 throttled += 1
             elif kind in COMPRESSED:
-                raise NoSamples(f"{path}: is compressed; record it without -z")
+                raise NoSamples(
+                    f"{path}: is compressed, which cbench does not request: use a `perf` that does not add -z"
+                )
             elif kind == AUX_DATA:
                 size += number.unpack_from(content, at + 8)[0]
             at += size

@@ -117,7 +117,7 @@ class Sleeper:
                 f"the thread on CPU {self.cpu} ended before the measurement began; run the command again"
             ) from None
         if not isinstance(answer, tuple):
-            raise DetectorError(f"the thread on CPU {self.cpu}: {answer}")
+            raise DetectorError(str(answer))
         self.limits = answer
         limit = time.monotonic() + START_S
         while not self.wake.ready:

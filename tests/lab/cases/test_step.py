@@ -1,4 +1,4 @@
-"""One change of frequency in the middle of a series, as `make thesis` draws figure 5-1."""
+"""One change of frequency in the middle of a series, as `make thesis` prints figure 5-1."""
 
 from __future__ import annotations
 
