@@ -181,7 +181,9 @@ def numbers_of(name: str, column: Column) -> NDArray[np.float64]:
     """
     if isinstance(column, Coded):
         first = {int(code): row for row, code in reversed(list(enumerate(column.codes)))}
-        kinds = [_number(name, first.get(code, 0), text) for code, text in enumerate(column.names)]
+        kinds = [
+            _number(name, first[code], text) if code in first else np.nan for code, text in enumerate(column.names)
+        ]
         return np.array([*kinds, np.nan])[column.codes]
     if not isinstance(column, np.ndarray) or column.dtype.kind == "O":
         return np.fromiter((_number(name, row, each) for row, each in enumerate(column)), np.float64)

@@ -25,7 +25,7 @@ from quiet.targets import registry, value_types
 from quiet.targets.cgroup import group
 
 _LISTS = ("task:", "irq:", "cgroup:")
-_CHANGED_BACK = "another program sets it again after every write"
+_CHANGED_BACK = "it changes again after every write; another program may set it"
 _ROUNDS = 5  # during the writes, tasks fork and drivers request interrupts
 
 
@@ -137,8 +137,8 @@ class _Apply:
             self._round(made)
             made = self._plan()
             self.new = self._new(made)
-        changed_back = [change for change in made.changes if change.target in changes]
-        for change in changed_back:
+        again = {change.target: change for change in made.changes if change.target in changes}
+        for change in again.values():
             del changes[change.target]
             self.failures.append(Skipped(change.knob, change.target, _CHANGED_BACK, change.label))
         self.log.settled({target: self._settled(target) for target in self.record.entries})

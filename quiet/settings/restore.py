@@ -145,6 +145,8 @@ def _restore(host: Host, record: AppliedState, log: Journal | None, force: bool,
     conflicts, foreign = _others(record, found)
     if record.restoring:  # other differences come from the interrupted restore
         conflicts, foreign = conflicts & record.conflicts, record.foreign
+    elif log is not None:
+        log.restore(conflicts, foreign)
     # targets that an earlier restore has restored and that another program has changed since then
     theirs = {
         t
@@ -157,8 +159,6 @@ def _restore(host: Host, record: AppliedState, log: Journal | None, force: bool,
     chosen = set() if force else {t for t in conflicts if registry.is_of_process(t)}
     gone |= chosen
     conflicts, foreign = conflicts - gone, foreign - gone
-    if log is not None and not record.restoring:
-        log.restore(conflicts, foreign)
     leave = gone | theirs | (set() if force else conflicts | foreign)
     masks = _others_masks(host, record, leave - gone | chosen)
     todo = [entry for entry in _in_order(entries.values()) if entry.target not in leave]
@@ -173,7 +173,11 @@ def _restore(host: Host, record: AppliedState, log: Journal | None, force: bool,
     left = [f for f in failures if not _went_away(entries[f.write.target], f)]
     gone |= {f.write.target for f in failures if f not in left}
     back = [e for e in todo if value_types.same(e.kind, registry.get(host, e.target), e.before)]
-    theirs_now = () if force else tuple(_conflict(entries[t], found[t]) for t in sorted(conflicts))
+    theirs_now = (
+        ()
+        if force
+        else tuple(_conflict(entries[t], found[t]) for t in sorted(conflicts) if not _is_over(host, entries[t]))
+    )
     rejected = tuple(Skipped(entries[f.write.target].knob, f.write.target, _failure(f)) for f in left)
     outcome = Outcome(
         record.profile,
@@ -217,6 +221,12 @@ def _give_back(host: Host, masks: dict[str, str]) -> None:
         if now is not None and not value_types.same(value_types.CPULIST, now, mask):
             with contextlib.suppress(OSError):  # the task has just ended
                 registry.put(host, target, mask)
+
+
+def _is_over(host: Host, entry: TargetState) -> bool:
+    """Whether a conflict has disappeared, for example because the restore has removed the target's directory."""
+    now = registry.get(host, entry.target)
+    return value_types.same(entry.kind, now, entry.before) or (now is None and registry.ends(entry.target))
 
 
 def _went_away(entry: TargetState, failure: Failure) -> bool:

@@ -83,19 +83,16 @@ def _conditions(text: str, factors: Mapping[str, tuple[int, Sequence[str]]]) -> 
 
     A level may contain spaces and commas if it is the only level of its condition.
     """
-    found: list[tuple[str, list[str]]] = []
-    starts = "|".join(map(re.escape, factors))
-    for part in re.split(rf"[\s,]+(?=(?:{starts})=)", text.strip()):
-        name, _, level = part.partition("=")
-        if name in factors and level in factors[name][1]:
-            found.append((name, [level]))
-            continue
-        for word in part.replace(",", " ").split():
-            if "=" in word or not found:
-                name, _, wanted = word.partition("=")
-                found.append((name, wanted.split("|") if wanted else []))
-            else:
-                found[-1][1].extend(word.split("|"))
+    name, _, level = text.strip().partition("=")
+    if name in factors and level in factors[name][1]:
+        return [(name, [level])]
+    starts = "|".join(map(re.escape, sorted(factors, key=len, reverse=True)))
+    unknown, *parts = re.split(rf"(?:^|[\s,]+)({starts})=", text.strip())
+    found: list[tuple[str, list[str]]] = [(unknown.partition("=")[0], [])] if unknown else []
+    for name, level in zip(parts[::2], parts[1::2], strict=True):
+        levels = [level] if level in factors[name][1] else [each for each in re.split(r"[\s,|]+", level) if each]
+        found += [(each.partition("=")[0], []) for each in levels if "=" in each and each not in factors[name][1]]
+        found.append((name, levels))
     return found
 
 

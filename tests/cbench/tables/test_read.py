@@ -16,6 +16,7 @@ import pytest
 
 from cbench.order.analyze import read
 from cbench.stats.trials import Trials
+from cbench.tables.columns import Coded, numbers_of
 from tests.cbench.order.studies import HEAD, analyze, refused, write
 
 ROWS = ["a,fixed,0,0,1.5", "b,fixed,0,1,2.5", "b,random,1,0,3.5", "a,random,1,1,4.5"]
@@ -357,3 +358,8 @@ def test_pandas_and_scipy_are_not_loaded(tmp_path: Path, suffix: str) -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"
+
+
+def test_unused_names_of_a_dictionary_need_not_be_numbers() -> None:
+    column = Coded(np.array([0, 1, -1], dtype=np.int32), ("1", "2", "x"))
+    assert numbers_of("value", column).tolist()[:2] == [1, 2]

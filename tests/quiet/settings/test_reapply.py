@@ -65,8 +65,9 @@ def test_a_refused_change_is_tried_again_by_the_next_apply(tmp_path: Path) -> No
     assert restore(host).complete
 
 
+@pytest.mark.parametrize("knobs", [1, 2])  # a unit can be a target of two knobs
 def test_a_setting_that_another_program_changes_back_is_a_failure(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, knobs: int
 ) -> None:
     root = tree(tmp_path / "m", settings())
     governor = next(root.glob("sys/devices/system/cpu/cpufreq/*/scaling_governor"))
@@ -74,11 +75,15 @@ def test_a_setting_that_another_program_changes_back_is_a_failure(
 
     def after_the_other_program(*of: Any) -> plan.Plan:
         governor.write_text("powersave\n")
-        return original(*of)
+        made = original(*of)
+        made.changes *= knobs
+        return made
 
     monkeypatch.setattr(plan, "make", after_the_other_program)
     done = apply(Host(str(root)), profile("cpufreq.governor"))
     assert [(each.target, each.reason) for each in done.failures] == [
-        (f"file:/{governor.relative_to(root)}", "another program sets it again after every write")
+        (f"file:/{governor.relative_to(root)}", "it changes again after every write; another program may set it")
     ]
     assert f"file:/{governor.relative_to(root)}" not in [each.target for each in done.changes]
+    governor.write_text("schedutil\n")
+    assert [each.target for each in restore(Host(str(root))).conflicts] == [f"file:/{governor.relative_to(root)}"]

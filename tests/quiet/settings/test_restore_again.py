@@ -11,6 +11,7 @@ from quiet.host.host import Host
 from quiet.settings.apply import apply
 from quiet.settings.profile import check
 from quiet.settings.restore import restore
+from quiet.targets import registry
 from tests.quiet.kernels import profile, settings, tree
 from tests.quiet.memory import Memory
 from tests.trees import machine, task
@@ -48,6 +49,27 @@ def test_keep_also_accepts_what_cannot_be_restored(tmp_path: Path) -> None:
     assert done.complete
     assert [each.target for each in done.accepted] == ["file:/" + KSM]
     assert restore(host).profile is None
+
+
+def test_a_second_restore_leaves_the_affinity_that_a_task_has_set_too(tmp_path: Path) -> None:
+    class Stuck(Memory):
+        stuck = True
+
+        def write(self, path: str, value: str) -> None:
+            if self.stuck and path.endswith("stat_interval") and value == "1":
+                raise OSError(16, "Device or resource busy")
+            super().write(path, value)
+
+    host = Stuck(str(tmp_path), machine(cpus=4, cgroup=0) | task(812, "mover", "0-3") | {STAT: "1"})
+    knobs = {"tasks": "quiet", "vm.stat_interval": "quiet"}
+    apply(host, check({"cpus": {"isolated": "2-3"}, "knobs": knobs}, "profile own", "own"))
+    host.set_affinity(812, "2")
+    assert not restore(host).complete
+    host.stuck = False
+    done = restore(host)
+    assert done.complete
+    assert done.gone == ("task:812",)
+    assert registry.get(host, "task:812") == "2"
 
 
 def test_a_task_that_moves_as_soon_as_its_cpus_are_written_back_does_not_block_the_restore(tmp_path: Path) -> None:

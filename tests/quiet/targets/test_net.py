@@ -97,6 +97,15 @@ def test_an_interface_that_has_disappeared_is_gone_and_nothing_fails(host: Kerne
     assert "net:eth0/channels" in outcome.gone
 
 
+def test_a_setting_that_another_program_has_changed_is_a_conflict(host: Kernel) -> None:
+    apply(host, profile("irq", *NET, cpus="2-3"))
+    registry.put(host, "net:eth0/adaptive", "rx 1 tx 0")
+    for _ in range(2):
+        assert [each.target for each in restore(host).conflicts] == ["net:eth0/adaptive"]
+    assert registry.get(host, "net:eth0/adaptive") == "rx 1 tx 0"
+    assert restore(host, keep=True).complete
+
+
 def test_another_device_of_the_same_name_keeps_its_values(host: Kernel, tmp_path: Path) -> None:
     apply(host, profile(*NET, cpus="2-3"))
     (tmp_path / "sys/class/net/eth0/ifindex").write_text("9\n")

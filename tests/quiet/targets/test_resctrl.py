@@ -67,6 +67,15 @@ def test_masks_that_another_program_has_changed_are_a_conflict(tmp_path: Path) -
     assert contents(tmp_path) == before
 
 
+def test_changed_masks_that_disappear_with_their_group_are_no_conflict(tmp_path: Path) -> None:
+    host = Resctrl(tmp_path)
+    before = contents(tmp_path)
+    apply(host, wanted())
+    host.write(f"{ROOT}/quiet/schemata", "L3:1=3")
+    assert restore(host).complete
+    assert contents(tmp_path) == before
+
+
 def test_a_processor_without_a_free_class_is_left_unchanged(tmp_path: Path) -> None:
     host = Resctrl(tmp_path, closids=1)
     before = contents(tmp_path)

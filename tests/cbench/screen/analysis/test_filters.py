@@ -46,3 +46,29 @@ def test_a_level_with_spaces_is_selected_as_written_and_an_empty_condition_is_re
     assert used["treatments"] == 1
     with pytest.raises(UsageError, match="--only: the condition is empty"):
         analysed(path, replace(QUICK, only=("",)), chosen=WALL_OF_THREE)
+
+
+@pytest.mark.parametrize(
+    ("only", "treatments"),
+    [
+        ("L2 size=1", 4),
+        ("size=1", 4),
+        ("size=0 L2 size=1", 2),
+        ("L2 size=0, size=1,0", 4),
+        ("size=1 c=0|1 L2 size=0", 2),
+    ],
+)
+def test_the_name_of_a_factor_may_end_with_that_of_another_one(tmp_path: Path, only: str, treatments: int) -> None:
+    names = {"a": "L2 size", "b": "size"}
+    rows = [{names.get(name, name): value for name, value in row.items()} for row in screens.planted(8)]
+    chosen = replace(WALL_OF_THREE, factors=("L2 size", "size", "c"))
+    made, _ = analysed(table(tmp_path / "sizes.csv", rows), replace(QUICK, only=(only,)), chosen=chosen)
+    used = next(each for each in made["design"]["sets"] if each["name"] == made["filter"]["name"])
+    assert used["treatments"] == treatments
+
+
+@pytest.mark.parametrize("only", ["nope=1", "nope=1 a=0", "a=0 nope=1", "a 0"])
+def test_an_unknown_factor_is_named(tmp_path: Path, only: str) -> None:
+    path = table(tmp_path / "t.csv", screens.planted(8))
+    with pytest.raises(UsageError, match=r"no factor (nope|a 0); the factors are a, b, c"):
+        analysed(path, replace(QUICK, only=(only,)), chosen=WALL_OF_THREE)
