@@ -31,7 +31,7 @@ LONG_CASES = frozenset(
         "test_fleet",
         "test_host",
         "test_journal",  # `make test` damages the journals of recorded hosts
-        *("test_network", "test_wake", "test_threads", "test_timers", "test_monitor"),
+        *("test_network", "test_wake", "test_threads", "test_timers", "test_monitor", "test_noise_endings"),
     )
 )
 REPEAT = "make setup lab-setup && .venv/bin/python -m pytest {}"

@@ -52,6 +52,7 @@ def test_the_playbook_changes_nothing_under_check_whatever_state_is_wanted(tmp_p
     assert not (tmp_path / "nodes").exists()
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_the_whole_playbook_changes_nothing_the_second_time(tmp_path: Path) -> None:
     inventory(tmp_path, 1)

@@ -102,6 +102,7 @@ def test_a_password_that_an_allocation_prints_is_refused_and_the_machines_are_re
     assert ansible.static_inventory(json.dumps(content)) == content
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_after_a_failed_allocation_another_one_is_asked_for_and_braces_are_no_templates(tmp_path: Path) -> None:
     (tmp_path / "printed.json").write_text(json.dumps(hosts(tmp_path, 1)))

@@ -96,6 +96,7 @@ def test_a_node_that_joins_later_is_compared_too(tmp_path: Path, start: Callable
     assert state.existing(tmp_path / "out").unlike == ("kernel 6.1.0 (n0) and 6.12.3 (n1)",)
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_a_profile_is_restored_unless_the_owner_had_applied_it(tmp_path: Path) -> None:
     owned, left = (

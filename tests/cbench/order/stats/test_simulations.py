@@ -29,7 +29,7 @@ STUDIES = 10_000
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("n", [20, 50])
+@pytest.mark.parametrize("n", [20, pytest.param(50, marks=pytest.mark.long)])
 @pytest.mark.parametrize("draw", MEASURED.values(), ids=MEASURED)
 def test_with_no_effect_4_to_5_and_a_half_percent_of_studies_give_an_alarm(draw: Draw, n: int) -> None:
     found = family_wise_error(draw, n, STUDIES, FAMILIES, SEED + n)
