@@ -44,7 +44,7 @@ effects: setup lab-setup ## measure in the lab which interruptions each knob rem
 thesis: setup lab-setup ## reproduce the table of docs/exact-machine.md on emulated machines (a few minutes)
 	@$(BIN)/python -m tests.lab.thesis $(if $(JSON),--json '$(JSON)')
 
-test: setup ## run the tests; those that boot real kernels use one kernel per case (30 to 45 minutes on 2 cores)
+test: setup ## run the tests; those that boot real kernels use one kernel per case (about 30 minutes on 2 cores)
 	@$(MAKE) --no-print-directory lab-setup || echo '==> the tests that boot kernels will be SKIPPED'
 	@tests/lab/harness/needs.sh studies || echo '==> the tests of some bundled studies will be SKIPPED'
 	@tests/lab/harness/needs.sh suites || echo '==> the tests with suites of google/benchmark, Go and Catch2 will be SKIPPED'
@@ -56,7 +56,7 @@ test: setup ## run the tests; those that boot real kernels use one kernel per ca
 test-long: setup lab-setup ## run the tests on the other kernels, and long cases: containers, threads, services (hours)
 	@$(PYTEST) -m long
 
-check: setup ## check style and types, and run the fast tests (about 2 minutes)
+check: setup ## check style and types, and run the fast tests (2 to 3 minutes)
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/lint-imports --no-logo >/dev/null || $(BIN)/lint-imports --no-logo
