@@ -190,16 +190,19 @@ def shootdowns(count: int) -> int:
     return count
 
 
-def barriers(cpu: int, count: int) -> int:
+def barriers(cpu: int, count: int) -> tuple[int, int]:
     """Memory barriers for all threads of this process, until so many of them have interrupted the CPU.
 
-    The kernel sends none to a CPU on which another task runs at that moment.
+    Returns the number of these barriers, and of all. The kernel sends none to a CPU on which another task runs at that
+    moment. It counts TLB shootdowns as calls too, so a barrier beside one is not counted among the former.
     """
     check(LIBC.syscall(SYS_MEMBARRIER, REGISTER_PRIVATE_EXPEDITED, 0, 0))
-    felt, limit = 0, time.monotonic() + PATIENCE_S
+    felt, sent, limit = 0, 0, time.monotonic() + PATIENCE_S
     while felt < count and time.monotonic() < limit:
-        before = counted(cpu, "CAL", "interrupts")
+        calls, shootdowns = (counted(cpu, name, "interrupts") for name in ("CAL", "TLB"))
         check(LIBC.syscall(SYS_MEMBARRIER, PRIVATE_EXPEDITED, 0, 0))
-        felt += counted(cpu, "CAL", "interrupts") > before
+        sent += 1
+        more = counted(cpu, "CAL", "interrupts") > calls
+        felt += more and counted(cpu, "TLB", "interrupts") == shootdowns
         time.sleep(0.01)
-    return felt
+    return felt, sent
