@@ -206,7 +206,8 @@ KNOBS = (
         after=("smt",),
         path="AllowedCPUs= of systemd's slices",
         entangled=_in_passing,
-        moves="cpuset in the root cgroup's subtree_control, and before Linux 6.2 the affinity of every task",
+        moves="cpuset in the root cgroup's subtree_control; the affinity of kernel threads (before Linux 7.0) and of "
+        "every task (before 6.2)",
     ),
     Knob(
         name="cpuset",
@@ -222,9 +223,10 @@ KNOBS = (
         after=("smt",),
         atomic=True,
         entangled=_every_mask,
-        moves="before Linux 6.2 the affinity of every task",
+        moves="the affinity of kernel threads (before Linux 7.0) and of every task (before 6.2)",
         verdicts={"conflicts with housekeeping": _conflict},
-        kernels="isolated partitions: since 6.1; since 7.0 they also move kernel threads and unbound work",
+        kernels="isolated partitions: since 6.1; they also move kernel threads, since 6.8 unbound work, and since 7.0 "
+        "kernel threads that start later",
         path="/sys/fs/cgroup/quiet.slice/cpuset.cpus.partition",
         refusals={22: "no isolated partitions before Linux 6.1, or another cpuset owns the CPUs"},
         risk="'balanced' spreads the threads of one program over the isolated CPUs, and may also move a single thread "
@@ -261,7 +263,7 @@ KNOBS = (
         path="/sys/fs/cgroup/cpuset/quiet-housekeeping/tasks",
         clamps=True,  # the kernel does not move an exiting task
         entangled=_every_mask,
-        moves="before Linux 6.2 the affinity of every task",
+        moves="the affinity of kernel threads (before Linux 7.0) and of every task (before 6.2)",
         refusals={22: "the kernel does not let this thread leave the root cpuset"},
     ),
     Knob(
@@ -275,7 +277,7 @@ KNOBS = (
         targets="task:TID of every thread that may run on an isolated CPU and is not bound to it by the kernel",
         recheck_on="task",
         after=("smt", "slices", "cpuset", "cpuset.members"),
-        kernels="since 7.0 a partition moves kernel threads by itself",
+        kernels="an isolated partition moves kernel threads by itself; since 7.0 also those that start later",
         path="sched_setaffinity(2)",
         clamps=True,
         entangled=_elsewhere,

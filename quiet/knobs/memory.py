@@ -65,7 +65,9 @@ def _sizes(context: RuleContext, name: str) -> list[tuple[str, str]]:
 def _statistics(context: RuleContext) -> RuleResult:
     if context.choice == "quiet" and context.facts.release >= (6, 8):
         yield Skip(
-            f"file:{_STAT}", "since Linux 6.8 the kernel skips isolated CPUs; the statistics would only get stale"
+            f"file:{_STAT}",
+            "since Linux 6.8 the kernel skips the CPUs of an isolated partition, isolcpus= or nohz_full=; for other "
+            "CPUs, set a number",
         )
     else:
         yield from _INTERVAL["rule"](context)
@@ -125,7 +127,8 @@ KNOBS = (
         name="thp.khugepaged",
         noticed="running programs get fewer huge pages",
         title="compaction by khugepaged",
-        why="khugepaged compacts and collapses pages in the background, with TLB shootdowns on every CPU",
+        why="khugepaged reclaims and compacts memory to get a huge page; the knob thp.scan limits how often it "
+        "collapses pages",
         doc="admin-guide/mm/transhuge.rst",
         **one_file(_THP + "khugepaged/defrag", "0"),
     ),

@@ -255,6 +255,7 @@ KNOBS = (
         title="CPUs for packets of future interfaces",
         why="an interface that appears later starts with this mask",
         doc=f"{_SYSCTL} (rps_default_mask)",
+        kernels="since 6.3",
         **derived(_CORE + "rps_default_mask", housekeeping_mask, kind=value_types.CPUMASK),
         recheck_on="device",
         after=("smt",),

@@ -150,10 +150,11 @@ KNOBS = (
         why="'on' slows down a program that locks across two cache lines, so that it disturbs other programs less; "
         "'off' does not slow it down",
         doc=f"{_SYSCTL} (split_lock_mitigate), arch/x86/buslock.rst",
+        kernels="since 6.2",
         **derived(
             _SYS + "split_lock_mitigate",
             lambda context, _: "1" if context.choice == "on" else "0",
-            "this processor or kernel does not detect split locks",
+            "this processor does not detect split locks, or the kernel is older than 6.2",
         ),
         choices=("on", "off", "leave"),
     ),

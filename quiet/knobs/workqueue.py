@@ -32,7 +32,7 @@ KNOBS = (
         kind=value_types.CPUMASK,
         targets="workqueue:global and workqueue:NAME; read from cpumask_requested if the kernel has it",
         path="/sys/devices/virtual/workqueue/cpumask, /sys/devices/virtual/workqueue/NAME/cpumask",
-        kernels="since 7.0 a partition changes the global mask by itself",
+        kernels="since 6.8 an isolated partition changes the global mask by itself",
         after=("smt", "cpuset"),
     ),
     Knob(

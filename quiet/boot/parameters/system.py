@@ -143,7 +143,7 @@ TABLE: tuple[BootParameter, ...] = (
         "the policy for huge pages: always, only on request (madvise), or never",
         doc="admin-guide/mm/transhuge",
         example="madvise",
-        runtime="the knobs thp and thp.khugepaged",
+        runtime="the knobs thp and thp.scan",
     ),
     BootParameter(
         "hugepages",

@@ -19,7 +19,7 @@ REMEDIES: Remedies = {
         ),
     ),
     CALL: (
-        knob(SHOOTDOWNS, "thp.khugepaged", "khugepaged collapses pages of a task that runs here", by=r".*khugepaged.*"),
+        knob(SHOOTDOWNS, "thp.scan", "khugepaged collapses pages of a task that runs here", by=r".*khugepaged.*"),
         knob(SHOOTDOWNS, "vm.compaction", "kcompactd moves pages of a task that runs here", by=r".*kcompactd.*"),
         knob(SHOOTDOWNS, "ksm", "ksmd merges equal pages of a task that runs here", by=r".*ksmd.*"),
         knob(SHOOTDOWNS, "damon", "DAMON monitors or reclaims pages of a task that runs here", by=r".*kdamond.*"),
@@ -38,6 +38,16 @@ REMEDIES: Remedies = {
         user(
             r"membarrier.*|ipi_mb|ipi_sync_core|ipi_rseq|ipi_sync_rq_state",
             "a thread of a process that also runs on this CPU called membarrier(2)",
+        ),
+        knob(
+            r"tlb_remove_table_smp_sync",
+            "thp.scan",
+            "khugepaged collapsed pages of a process, and then interrupts every CPU",
+            by=r".*khugepaged.*",
+        ),
+        user(
+            r"tlb_remove_table_smp_sync",
+            "a process freed or collapsed page tables (munmap, MADV_COLLAPSE), and then interrupts every CPU",
         ),
         knob(r"wake-up of a task", "tasks", "another CPU woke a task that last ran here or belongs here"),
         boot(
@@ -99,6 +109,10 @@ REMEDIES: Remedies = {
             "watchdog.nmi",
             "the hard lockup detector, or a profiler that samples on this CPU (perf, or cbench with samples)",
             "a profiler samples on this CPU (perf, or cbench with samples); the hard lockup detector is off",
+        ),
+        user(
+            r"nmi_cpu_backtrace_handler",
+            "the kernel printed what each CPU was doing (RCU stall, lockup, hung task, SysRq): see dmesg",
         ),
         none(r".*", "the hardware or its firmware requested attention (errors, a power button)"),
     ),

@@ -6,6 +6,7 @@ from quiet.noise.call_nesting import SOFTIRQ, THREAD, WORK
 from quiet.noise.remedies.remedy import Remedies, boot, knob, none, user
 
 RCU_LEFT = "RCU; its callbacks already run elsewhere (rcu_nocbs), and this is the part that each CPU has to do itself"
+STOPPED = "the kernel also stops a CPU to move a task or to change its own code, on 64-bit Arm for probes too"
 # Work items of system_power_efficient_wq and its freezable variant.
 POWER_EFFICIENT = (
     "neigh_(periodic|managed)_work|phy_state_machine|phylink_resolve|gc_worker|check_lifetime|do_cache_clean|"
@@ -19,7 +20,8 @@ REMEDIES: Remedies = {
         knob(r"(dbs_work_handler|cs_dbs_.*|od_.*)", "cpufreq.governor", "a frequency governor that samples the load"),
         user(
             r"lru_add_drain_per_cpu|drain_local_pages_wq",
-            "a program drains every CPU's page lists (drop_caches, memory hotplug, mlockall, compaction)",
+            "a program drains every CPU's page lists (drop_caches, memory hotplug, mlockall, compaction); "
+            "khugepaged and ksmd do so in each scan (knobs thp.scan and ksm)",
         ),
         user(r"update_pages_handler", "a program changes the size of a trace buffer"),
         knob(r"toggle_allocation_gate", "kfence", "the kernel's own memory checker (KFENCE) samples an allocation"),
@@ -61,9 +63,11 @@ REMEDIES: Remedies = {
         none(r".*", "a softirq of the kernel"),
     ),
     THREAD: (
-        none(
+        knob(
             r"migration/\d+",
-            "the kernel stops this CPU to move a task or to change its own code, on 64-bit Arm also for probes",
+            "watchdog.cpus",
+            f"the soft lockup detector runs in this thread, by default every 4 s; {STOPPED}",
+            STOPPED,
         ),
         knob(r"ksoftirqd/\d+", "irq", "more softirqs than could run at the end of the interrupt"),
         knob(r"rcuo[pgs]/\d+", "tasks", "RCU's callbacks, in a thread that may run elsewhere"),
@@ -71,7 +75,6 @@ REMEDIES: Remedies = {
         none(
             r"(cpuhp|idle_inject|irq_work|ktimers|backlog_napi)/\d+", "a thread of the kernel that belongs to this CPU"
         ),
-        knob(r"watchdogd?(/\d+)?", "watchdog.cpus", "the watchdog's thread"),
         knob(r"irq/.*", "irq", "an interrupt's thread; it follows the interrupt"),
         knob(r"kworker/u.*", "workqueue", "a kworker of unbound queues"),
         none(r"kworker/.*", "a kworker that belongs to this CPU"),
