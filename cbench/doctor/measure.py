@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from statistics import median
 
@@ -11,7 +11,8 @@ from cbench.machine import describe
 from cbench.machine.cpus import one_cpu
 from cbench.measure import measurement
 from cbench.measure.options import measure_options
-from cbench.model import Result
+from cbench.model import Result, Trial
+from cbench.stats.chains import unmarked
 from cbench.stats.headline import headline as headline_of
 from cbench.workloads import registry
 from quiet import Reader, UsageError, isolated_cpus
@@ -106,13 +107,12 @@ def examine(options: DoctorOptions, show: Show) -> Examination:
         )
         after, took = cpu_times(Reader().text("/proc/stat") or ""), time.monotonic() - started
         longest = max(longest, took)
-        clean = [trial.value for trial in result.trials if trial.valid and not trial.polluted]
         processes.append(
             Examined(
                 result=result,
                 headline=headline(result),
                 median=float(median(trial.value for trial in result.trials)),
-                undisturbed=float(median(clean)) if len(clean) >= len(result.trials) // 10 > 0 else None,
+                undisturbed=undisturbed(result.trials),
                 others_busy=busy(before, after, before.keys() - {cpu}),
                 sibling_busy=busy(before, after, siblings),
                 seconds=took,
@@ -129,6 +129,14 @@ def wants_more(done: int, elapsed: float, longest: float, seconds: float) -> boo
     if done < FEWEST:
         return done < LEAST or elapsed < LATEST * seconds
     return elapsed + longest < seconds
+
+
+def undisturbed(trials: Sequence[Trial]) -> float | None:
+    """The median of the trials without a known interruption, also of those that calibration rejects; None if these are
+    fewer than a tenth.
+    """
+    clean = [trial.value for trial in trials if trial.valid and not unmarked(trial)]
+    return float(median(clean)) if len(clean) >= len(trials) // 10 > 0 else None
 
 
 def headline(result: Result) -> float | None:

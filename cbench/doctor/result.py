@@ -80,7 +80,8 @@ class OneAfterTheOther:
 class DoctorResult:
     """The result of `cbench doctor`.
 
-    `step_share`: the resolution of a process's number as a share of it, None if unknown.
+    `step_share`: the resolution of a process's number as a share of it, None if unknown. `detectable_time`: the same as
+    `detectable`, for the median times of the same processes; None unless their numbers are calibrated cycles.
     `processes_for_0_1_percent`: None if too many are needed. `states`: "" if the processes do not fall into two groups.
     `not_told`: the reason for using the medians of all trials, "" if the headlines are used. `frequency`: None if
     unknown. `kept_trials`: the share of trials that were not discarded; `disturbed_trials`: the share with a known
@@ -92,6 +93,7 @@ class DoctorResult:
     step_share: float | None
     host: HostFacts
     detectable: Detectable
+    detectable_time: Detectable | None
     processes_for_0_1_percent: int | None
     one_after_the_other: OneAfterTheOther
     spread: SpreadFigures
@@ -122,6 +124,8 @@ def doctor_result(found: Examination, processes: int, seed: int) -> DoctorResult
     # A calibrated headline is a mean of trials with readings anywhere between two steps, so it is finer than one step.
     finest = 0.0 if counter.calibration and found.has_headlines else step or 0.0
     visible = detectable(headlines, processes, seed, finest)
+    by_time = counter.calibration is not None and not found.has_headlines
+    times = [one.median for one in each] if counter.calibration and found.has_headlines else []
     trials = [trial for one in each for trial in one.result.trials]
     stolen = [session.stolen_ms for session in sessions if session.stolen_ms is not None]
     interruptions = [unmarked(trial) for trial in trials]
@@ -129,11 +133,12 @@ def doctor_result(found: Examination, processes: int, seed: int) -> DoctorResult
     needed = visible.processes_for(FINE)
     two = settling.states([round(value) for value in headlines], counter.quantum or 1)
     return DoctorResult(
-        verdict=verdict(visible, needed, len(headlines)),
+        verdict=verdict(visible, needed, len(headlines), "time" if by_time else counter.unit),
         counter=counter,
         step_share=step,
         host=describe([found.cpu], found.isolated),
         detectable=visible,
+        detectable_time=detectable(times, processes, seed, (counter.quantum or 1) / median(times)) if times else None,
         processes_for_0_1_percent=needed,
         one_after_the_other=OneAfterTheOther(*one_after_the_other(headlines, processes)),
         spread=SpreadFigures(
@@ -158,24 +163,24 @@ def doctor_result(found: Examination, processes: int, seed: int) -> DoctorResult
             shared_trials=_mean([shared_trials(one) for one in each]),
         ),
         frequency=_frequency(found),
-        not_told="" if found.has_headlines else headline_of([trials], [trials], counter).how,
+        not_told="" if found.has_headlines else headline_of([one.result.trials for one in each], [], counter).how,
         remedies=remedies(found, visible, seed, finest),
         headlines=headlines,
         seconds=found.seconds,
     )
 
 
-def verdict(visible: Detectable, needed: int | None, measured: int) -> str:
-    """The verdict in one line; `measured`: the number of processes that support it."""
+def verdict(visible: Detectable, needed: int | None, measured: int, unit: str) -> str:
+    """The verdict in one line; `measured`: the number of processes that support it; `unit`: that of their numbers."""
     line = (
-        f"differences below {percent(visible.difference)} in pure computation are lost in the noise here with "
-        f"{visible.processes} processes (A/A)"
+        f"differences below {percent(visible.difference)} in pure computation, measured in {unit}, are lost in the "
+        f"noise here with {visible.processes} processes (A/A)"
     )
     if visible.difference > FINE:
         number = "too many" if needed is None else f"about {needed:,}"
         line += f"; {percent(FINE)} would need {number} processes"
     if measured < FEW:
-        line += f"; not reliable: only {measured} of at least {FEW} processes could be measured in the available time"
+        line += f"; not reliable: only {measured} of at least {FEW} processes have a number"
     return line
 
 

@@ -7,6 +7,7 @@ from rich.markup import escape
 from cbench.console import table_console
 from cbench.doctor.result import DoctorResult, percent
 from cbench.model import TRACING
+from cbench.stats.detectable import Detectable
 
 MOST_CAUSES = 5
 WIDTH = 12
@@ -45,6 +46,7 @@ def lines(result: DoctorResult) -> list[tuple[str, str]]:
             "interval",
             f"from {percent(visible.low)} to {percent(visible.high)} by these {width.processes} processes; {third}",
         ),
+        *_in_time(result.detectable_time),
         ("counter", f"{counter.name} in {counter.unit}{step}{f': {counter.why}' if counter.why else ''}"),
         (
             "spread",
@@ -85,3 +87,10 @@ def lines(result: DoctorResult) -> list[tuple[str, str]]:
         guest = " as far as this guest can see" if result.host.virtual else ""
         found.append(("core", f"CPU {core.cpu} has its core to itself{guest}{busy}{beside}"))
     return found
+
+
+def _in_time(time: Detectable | None) -> list[tuple[str, str]]:
+    if time is None:
+        return []
+    interval = f"from {percent(time.low)} to {percent(time.high)}"
+    return [("time", f"measured in time, as by most tools: differences below {percent(time.difference)} ({interval})")]

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from statistics import median
+
 import pytest
 
-from cbench.doctor.measure import DoctorOptions, busy, cpu_times, wants_more
+from cbench.doctor.measure import DoctorOptions, busy, cpu_times, undisturbed, wants_more
+from cbench.model import DISAGREE, SHARED, Trial, TrialCause
 from quiet import UsageError
 
 BEFORE = "cpu  9 9 9 9 9 0 0 0\ncpu0 10 0 10 70 10 0 0 0 0 0\ncpu1 0 0 0 100 0 0 0 0 0 0\nintr 1\n"
@@ -23,6 +26,15 @@ def test_without_cpus_or_time_nothing_is_known() -> None:
     assert busy(before, before, {0}) is None
     assert busy(before, cpu_times(AFTER), ()) is None
     assert busy(before, {}, {0}) is None
+
+
+def test_a_trial_that_calibration_rejects_is_not_interrupted_for_that() -> None:
+    """On a shared core, a remedy against interruptions would otherwise get the gain of an unshared core."""
+    interrupt = TrialCause("interrupt", "LOC (Local timer interrupts)")
+    causes = [(), (TrialCause(SHARED),), (TrialCause(DISAGREE),), (interrupt,), (interrupt, TrialCause(DISAGREE))]
+    trials = [Trial(10 * n, 1, causes[n % 5]) for n in range(20)]
+    assert undisturbed(trials) == median(10 * n for n in range(20) if n % 5 < 3)
+    assert undisturbed([Trial(1, 1, (interrupt,))] * 20) is None
 
 
 def test_fewer_than_four_processes_per_side_are_refused() -> None:

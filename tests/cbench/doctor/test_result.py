@@ -44,13 +44,14 @@ def noise() -> random.Random:
 
 
 def test_the_answer_is_one_line_with_both_numbers_of_processes() -> None:
-    assert verdict(Detectable(0.0062, 0.005, 0.007, 10, 0.2, 0.05), 380, 60) == (
-        "differences below 0.62 % in pure computation are lost in the noise here with 10 processes (A/A); "
-        "0.1 % would need about 380 processes"
+    assert verdict(Detectable(0.0062, 0.005, 0.007, 10, 0.2, 0.05), 380, 60, "time") == (
+        "differences below 0.62 % in pure computation, measured in time, are lost in the noise here with 10 processes "
+        "(A/A); 0.1 % would need about 380 processes"
     )
-    fine = verdict(Detectable(0.0004, 0.0003, 0.0005, 10, 0.2, 0.05), 4, 16)
-    assert fine.endswith("0.04 % in pure computation are lost in the noise here with 10 processes (A/A)")
-    assert verdict(Detectable(9.0, 8.0, 9.5, 10, 0.2, 0.05), None, 60).endswith("0.1 % would need too many processes")
+    fine = verdict(Detectable(0.0004, 0.0003, 0.0005, 10, 0.2, 0.05), 4, 16, "cycles")
+    assert fine.endswith("measured in cycles, are lost in the noise here with 10 processes (A/A)")
+    many = verdict(Detectable(9.0, 8.0, 9.5, 10, 0.2, 0.05), None, 60, "cycles")
+    assert many.endswith("0.1 % would need too many processes")
 
 
 def test_a_machine_drifts_if_more_comparisons_of_equal_code_differ_than_chance_explains() -> None:
@@ -61,8 +62,8 @@ def test_a_machine_drifts_if_more_comparisons_of_equal_code_differ_than_chance_e
 
 
 def test_an_answer_from_few_processes_says_so() -> None:
-    line = verdict(Detectable(0.0004, 0.0003, 0.0005, 10, 0.2, 0.05), 4, 8)
-    assert line.endswith("; not reliable: only 8 of at least 16 processes could be measured in the available time")
+    line = verdict(Detectable(0.0004, 0.0003, 0.0005, 10, 0.2, 0.05), 4, 8, "cycles")
+    assert line.endswith("; not reliable: only 8 of at least 16 processes have a number")
 
 
 def test_processes_that_differ_by_a_neighbor_are_better_without_it(noise: random.Random) -> None:
@@ -118,6 +119,9 @@ def test_calibrated_headlines_can_be_distinguished_by_less_than_a_step(noise: ra
     found = examined(*(Examined(result, value, value, value, 0.0, None, 1.0) for value in values))
     assert found.step_share is not None
     assert 0 < found.detectable.difference < found.step_share
+    assert "measured in cycles (calibrated), are" in found.verdict
+    assert found.detectable_time is not None
+    assert dict(lines(found))["time"].startswith("measured in time, as by most tools: differences below ")
 
 
 def test_a_shared_core_is_named_with_its_other_thread() -> None:
@@ -138,3 +142,17 @@ def test_medians_stand_in_where_the_counter_has_no_result() -> None:
     result = doctor_result(found, 10, 1)
     assert len(result.headlines) == 12
     assert result.frequency is None
+    assert result.detectable_time is None
+
+
+def test_the_reason_for_using_all_trials_is_that_of_most_processes() -> None:
+    """Few trials can be kept in most processes, but all kept trials together would be enough for a headline."""
+    apart, kept = (tuple(trials(Core(interrupted=rate), 30)) for rate in (40, 0))
+    made = [Session(cores.COUNTER, each, Settling(), "all", "fixed", "none", "x", 0) for each in (apart, apart, kept)]
+    results = [Result(registry.find("hash"), {"n": 1}, 1, False, (each,)) for each in made]
+    found = [
+        Examined(each, None if n < 2 else CYCLES, CYCLES, CYCLES, 0.0, None, 1.0) for n, each in enumerate(results)
+    ]
+    result = doctor_result(Examination(1, frozenset(), frozenset(), tuple(found), 12.0), 10, 1)
+    assert result.not_told.startswith("cannot tell: ")
+    assert "measured in time, are" in result.verdict
