@@ -10,6 +10,7 @@ from cbench.ab.result import AbResult, ArmComparison, OrderEffect
 from cbench.console import table_console
 from cbench.external.result import CommandResult
 from cbench.external.table import disturbed_line, duration, naming_line
+from cbench.report.text import about
 
 SMALLEST_P = 1e-4
 MANY_TIMES = 10
@@ -116,12 +117,6 @@ def _next(report: AbResult) -> list[str]:
     if report.floor.bound >= report.effect:
         return [f"{wanted} is below the noise floor; {quieter}"]
     return []
-
-
-def about(count: int) -> int:
-    """The number rounded up to two significant digits: 309,692 becomes 310,000."""
-    step: int = 10 ** max(0, len(str(count)) - 2)
-    return -(-count // step) * step
 
 
 def percent(share: float) -> str:

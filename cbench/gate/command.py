@@ -51,16 +51,21 @@ def gate_command(
     save_error("the gate did not finish: it was killed, or its profile could not be applied")
     try:
         gate = config.load(file, old, new, profile)
-        with interruptible(), TrialBar() as bar:
+        with interruptible(kept=artifacts is not None), TrialBar() as bar:
             judged = result.run(gate, artifacts, bar.show, tell)
     except QuietError as error:
         save_error(str(error))
         raise
-    if markdown is not None:
-        save(str(markdown), report.markdown(judged), "--markdown")
-    if junit is not None:
-        save(str(junit), report.junit(judged), "--junit")
+    unwritten: QuietError | None = None
+    for path, text, option in ((junit, report.junit, "--junit"), (markdown, report.markdown, "--markdown")):
+        if path is not None:
+            try:
+                save(str(path), text(judged), option)
+            except QuietError as error:
+                unwritten = error
     show(judged, as_json, table.result)
+    if unwritten:
+        raise unwritten
     if judged.exit_code:
         raise typer.Exit(judged.exit_code)
 

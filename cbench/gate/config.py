@@ -53,7 +53,7 @@ def load(path: Path, old: str | None = None, new: str | None = None, profile: st
     table = whole_of(text_of(path, "gate", "gate"), str(path))
     given = {OLD: old, NEW: new}
     texts = {key: table.text(key, "") for key in given}  # check the file's value even if an option overrides it
-    texts |= {key: text for key, text in given.items() if text}
+    texts |= {key: text for key, text in given.items() if text is not None}
     run, build, prepare = (table.text(key, "") for key in ("run", "build", "prepare"))
     base = AbOptions(
         arms=(),
@@ -79,12 +79,15 @@ def load(path: Path, old: str | None = None, new: str | None = None, profile: st
     table.end()
 
     def wrong(key: str, why: str) -> UsageError:
-        return UsageError(f"--{key}: {why}") if given.get(key) else table.error(key, why)
+        return UsageError(f"--{key}: {why}") if given.get(key) is not None else table.error(key, why)
 
     commands = {"run": run} if run else texts
     for key in texts:
         if not texts[key]:
-            raise wrong(key, "is missing: give a command, or a git revision if run is set")
+            raise wrong(
+                key,
+                f"{'is empty' if given[key] == '' else 'is missing'}: give a command, or a git revision if run is set",
+            )
     _check_placeholders({**commands, "build": build, "prepare": prepare}, wrong)
     for key, text in commands.items():
         try:

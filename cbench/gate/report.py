@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import ceil, log1p
 from xml.etree import ElementTree
 
+from cbench.ab.design import BUDGET, EFFECT
 from cbench.compare.markdown import code_span, plain_text
 from cbench.compare.suite import CANNOT_TELL
 from cbench.external.table import disturbed_line
-from cbench.gate.judge import CANNOT_JUDGE, IMPROVEMENT, NOT_CONFIRMED, PASSED, REGRESSION, JudgedTest
+from cbench.gate.judge import CANNOT_JUDGE, IMPROVEMENT, JUDGED, NOT_CONFIRMED, PASSED, REGRESSION, JudgedTest
 from cbench.gate.result import GateResult, counts
-from cbench.report.text import counted
+from cbench.report.text import about, counted
 from quiet import printable
 
 SUITE, CLASS = "cbench gate", "cbench.gate"
@@ -18,6 +20,7 @@ SHOWN = (REGRESSION, CANNOT_JUDGE, NOT_CONFIRMED, IMPROVEMENT)
 """The outcomes of tests that the Markdown summary shows unfolded."""
 SKIPPED = (CANNOT_JUDGE, CANNOT_TELL)
 """The outcomes that become "skipped" in JUnit, which has no better term."""
+DAY_S = 86_400
 
 
 def sentence(test: JudgedTest) -> str:
@@ -42,14 +45,32 @@ def amount(percent: float) -> str:
 
 
 def power(result: GateResult) -> str:
-    """A sentence on the slowdowns that would have been detected, over all tests; "" if unknown."""
-    known = [test.detectable_pct for test in result.tests if test.detectable_pct is not None]
+    """A sentence on the slowdowns that were ruled out or would have been detected, and on what more takes; "" if no
+    sensitivity is known. Tests with a regression do not count.
+    """
+    others = [test for test in result.tests if test.outcome != REGRESSION]
+    known = [test.detectable_pct for test in others if test.detectable_pct is not None]
     if not known:
         return ""
-    enough = sum(each <= result.threshold_pct for each in known)
-    tests = counted(len(result.tests), "test")
-    line = f"a slowdown of {result.threshold_pct:g} % would have been detected in {enough} of {tests}"
-    return line if enough == len(known) else f"{line}, and a slowdown of {amount(max(known))} % in {len(known)}"
+    enough = sum(test.outcome in JUDGED for test in others)
+    tests = counted(len(others), "test" if len(others) == len(result.tests) else "other test")
+    line = f"a slowdown of {result.threshold_pct:g} % was ruled out or would have been detected in {enough} of {tests}"
+    if enough == len(others):
+        return line
+    return f"{line}, and a slowdown of {amount(max(known))} % in {len(known)}{_more(result, max(known))}"
+
+
+def _more(result: GateResult, detectable_pct: float) -> str:
+    """What it takes to detect the threshold instead; intervals narrow with the square root of the number of blocks."""
+    times = (log1p(detectable_pct / 100) / log1p(result.threshold_pct / 100)) ** 2
+    first = result.sessions[0]
+    if times <= 1 or first.ended == EFFECT:
+        return ""
+    key, value = ("budget_s", first.seconds) if first.ended == BUDGET else ("blocks", first.blocks)
+    if times * first.seconds > DAY_S:
+        return "; use a quieter host, or a higher threshold"
+    enough = about(ceil(times * value))
+    return f"; to detect {result.threshold_pct:g} %, use a quieter host, or raise {key} to about {enough:,}"
 
 
 def lines(result: GateResult) -> list[str]:

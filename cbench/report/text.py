@@ -13,6 +13,12 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
+def about(count: int) -> int:
+    """The number rounded up to two significant digits: 309,692 becomes 310,000."""
+    step: int = 10 ** max(0, len(str(count)) - 2)
+    return -(-count // step) * step
+
+
 def some(items: Sequence[str], total: int | None = None, left_off: int = 0) -> str:
     """The first MOST items as text, and the number of the others. `total`: the number of all items, None if `items` has
     them all; `left_off`: the number of items that --json omits too.

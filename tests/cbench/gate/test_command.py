@@ -194,6 +194,18 @@ def test_braces_of_the_shell_are_not_placeholders(tmp_path: Path) -> None:
 def test_an_option_is_named_where_it_is_wrong(tmp_path: Path) -> None:
     done = gate(tmp_path, "--new", "true {result}", text="old = 'true'\nnew = 'true'\n")
     assert error_line(done) == "--new: {result}: unknown; valid here: {results}, {program}"
+    done = gate(tmp_path, "--old", "", text="old = 'true'\nnew = 'true'\n")
+    assert error_line(done) == "--old: is empty: give a command, or a git revision if run is set"
+
+
+@pytest.mark.slow
+def test_a_regression_is_reported_although_a_file_cannot_be_written(tmp_path: Path) -> None:
+    reports = ("--markdown", "/dev/full", "--junit", str(tmp_path / "j.xml"))
+    done = gate(tmp_path, "--new", SLOWER, *reports)
+    assert done.returncode == 2
+    assert done.stdout.startswith("red: 3 tests: 1 regression, 2 passed\n")
+    assert done.stderr.splitlines()[-1] == "cbench: error: --markdown /dev/full: No space left on device"
+    assert ElementTree.parse(tmp_path / "j.xml").getroot().get("failures") == "1"
 
 
 @pytest.mark.slow

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from dataclasses import replace
+from math import ceil, log1p
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -15,6 +16,7 @@ from cbench.gate.config import load
 from cbench.gate.judge import CANNOT_JUDGE, CANNOT_TELL, IMPROVEMENT, PASSED, SUSPECTED, judge
 from cbench.gate.measure import GateSession
 from cbench.gate.report import amount, junit, lines, markdown, power, sentence
+from cbench.report.text import about
 from tests.cbench.gate.simulated import RULE, SimulatedGate
 
 
@@ -192,6 +194,13 @@ def test_noise_in_which_the_threshold_cannot_be_found_is_not_a_pass(
     assert judged.exit_code == 2
     assert judged.counted == "cannot judge: 5 tests: 5 cannot tell"
     assert "only a slowdown of at least " in sentence(judged.tests[0])
+    least = max(test.detectable_pct or 0 for test in judged.tests)
+    share = f"{least:.2g}"
+    said = (
+        f"a slowdown of 1 % was ruled out or would have been detected in 0 of 5 tests, and a slowdown of {share} % in 5"
+    )
+    blocks = about(ceil(24 * (log1p(least / 100) / log1p(0.01)) ** 2))
+    assert power(judged) == f"{said}; to detect 1 %, use a quieter host, or raise blocks to about {blocks:,}"
     suite = ElementTree.fromstring(junit(judged))
     assert suite.get("skipped") == "5"
     assert len(suite.findall("testcase/skipped")) == 5
