@@ -140,7 +140,7 @@ def check(options: AbOptions) -> None:
         if names.count(name) > 1:
             raise UsageError(f"{name}: two arms have this name; rename one with --arm NAME=CMD")
     for arm in options.arms:
-        split_command(arm.text, options.shell, arm.name)
+        split_command(arm.text, options.shell, "" if arm.name == arm.text else arm.name)
     budget, blocks, timeout = options.budget, options.blocks, options.timeout
     if budget is not None and not 0 < budget <= MOST_SECONDS:
         raise UsageError(f"--budget {budget:g}: must be above 0 and at most {MOST_SECONDS:,} seconds")
@@ -240,6 +240,6 @@ def _share(text: str) -> float:
     number = re.fullmatch(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)(%?)", text.replace(" ", ""))
     if number is None:
         raise UsageError(f"--effect {text!r}: write a percentage such as 1%")
-    if not number[2] and float(number[1]) > 1:
-        raise UsageError(f"--effect {text}: a share is at most 1; write {number[1]} % as {number[1]}%")
+    if not number[2] and float(number[1]) >= 1:
+        raise UsageError(f"--effect {text}: a share is less than 1; write {number[1]} % as {number[1]}%")
     return float(number[1]) / (100 if number[2] else 1)

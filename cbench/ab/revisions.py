@@ -23,7 +23,10 @@ def repository_of(folder: str) -> tuple[str, str]:
     """The top of the working tree that contains this directory, and the directory's path in the tree. Raises UsageError
     outside a working tree.
     """
-    return _git(folder, "rev-parse", "--show-toplevel"), _git(folder, "rev-parse", "--show-prefix")
+    try:
+        return _git(folder, "rev-parse", "--show-toplevel"), _git(folder, "rev-parse", "--show-prefix")
+    except UsageError as error:
+        raise UsageError(f"{folder}: revisions need a git working tree ({error})") from None
 
 
 def commit_of(repository: str, revision: str) -> str:

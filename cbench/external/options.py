@@ -138,9 +138,9 @@ def split_command(text: str, shell: bool, option: str = "--command", use_shell: 
     try:
         argv = shlex.split(text)
     except ValueError as error:
-        raise UsageError(f"{option} {text!r}: {error}; quote it as in a shell") from None
+        raise UsageError(f"{option} {text!r}: {error}; quote it as in a shell".lstrip()) from None
     if not argv:
-        raise UsageError(f"{option} '': empty; write a command")
+        raise UsageError(f"{option} '': empty; write a command".lstrip())
     for word in QUOTED.sub("_", text).split():
         if OPERATOR.match(word):
             raise UsageError(f"{text}: `{word}` would be passed as an argument; {use_shell}, or quote it")

@@ -64,7 +64,8 @@ def _headline(result: OrderResult, sentences: Mapping[Family, str]) -> tuple[str
         return f"carry-over: {sentences[first]}", {first}
     arms = "fixed and random order" if result.arms == ORDERS else "isolated and in-process runs"
     none = f"no difference between the medians of {arms} was found in {counted(tested, 'test')}"
-    other = next((family for family in OF_ORDER if family in sentences), None)
+    families = OF_ORDER if result.arms == ORDERS else ("earlier", *OF_ORDER)  # the cause first
+    other = next((family for family in families if family in sentences), None)
     if other is not None:
         return f"order matters: {none}, but {sentences[other]}", {other}
     none = none.replace("between the medians of", "between")
@@ -160,7 +161,7 @@ def influenced(effect: AfterMedians, is_time: bool, right: str) -> str:
     factor = max(times, 1 / times)
     if factor == 1:
         return f"{effect.test} differs {where} (the same median)"
-    size = f"{factor:.3g} times" if factor >= 1.1 else f"{100 * abs(times - 1):.2g} %"
+    size = f"{float(f'{factor:.3g}'):,g} times" if factor >= 1.1 else f"{100 * abs(times - 1):.2g} %"
     return f"{effect.test} is {size} {more if times > 1 else less} {where}"
 
 

@@ -38,16 +38,16 @@ def is_store(path: Path) -> bool:
 
 
 def check_not_lost(output: str, option: str, *inputs: str | os.PathLike[str]) -> None:
-    """Raise UsageError if the output file exists and is one of the inputs, lies in an input directory, or is a store.
+    """Raise UsageError if the output file is one of the inputs, lies in an input directory, or is a store.
     `option`: the option that names the output, for the message.
     """
-    if not os.path.exists(output):
-        return
-    real = os.path.realpath(output)
+    exists, real = os.path.exists(output), os.path.realpath(output)
     for each in inputs:
-        folder = os.path.join(os.path.realpath(each), "")
-        if real.startswith(folder) or (os.path.exists(each) and os.path.samefile(output, each)):
+        inside = real.startswith(os.path.join(os.path.realpath(each), ""))
+        if exists and (inside or (os.path.exists(each) and os.path.samefile(output, each))):
             raise UsageError(f"{option} {output}: is read as input, and would be overwritten; choose another name")
+        if inside:
+            raise UsageError(f"{option} {output}: lies in {each}, whose files are all read; choose another directory")
     if os.path.isfile(output) and os.path.getsize(output) and is_store(Path(output)):
         raise UsageError(
             f"{option} {output}: is a store (an SQLite file), which would be overwritten; choose another name"

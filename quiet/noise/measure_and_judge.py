@@ -49,7 +49,7 @@ class NoiseInterrupted(QuietError):
 
     def __init__(self, number: int) -> None:
         name = signal.Signals(number).name
-        super().__init__(f"ended by {name}; nothing is reported and nothing is left behind")
+        super().__init__(f"ended by {name}; no interruptions are reported and nothing is left behind")
         self.exit_code = 128 + number
 
 

@@ -101,7 +101,8 @@ def test_an_invalid_file_of_variables_is_refused(tmp_path: Path) -> None:
         ({"environments": ["a=/dev/null"], "arms": ["b=x"]}, "no arm is named 'a'; give the command of a new arm"),
         ({"run": "./x", "arms": ["a=./a", "b=./b"]}, "--run applies only to --revision and --env-file"),
         ({"effect": "x", "arms": ["a=./a", "b=./b"]}, "--effect 'x': write a percentage such as 1%"),
-        ({"effect": "5", "arms": ["a=./a", "b=./b"]}, "--effect 5: a share is at most 1; write 5 % as 5%"),
+        ({"effect": "1", "arms": ["a=./a", "b=./b"]}, "--effect 1: a share is less than 1; write 1 % as 1%"),
+        ({"effect": "5", "arms": ["a=./a", "b=./b"]}, "--effect 5: a share is less than 1; write 5 % as 5%"),
         ({"arms": ["a=./a > /dev/null", "b=./b"]}, "./a > /dev/null: `>` would be passed as an argument; add --shell"),
         ({"effect": "0", "arms": ["a=./a", "b=./b"]}, "--effect 0%: must be from 0.01% to 100%"),
         (
@@ -134,6 +135,12 @@ def test_arms_that_cannot_be_compared_are_refused_in_one_line(arguments: dict[st
         make(**arguments)  # type: ignore[arg-type]
     assert why in str(error.value)
     assert "\n" not in str(error.value)
+
+
+def test_a_command_that_is_its_own_name_is_named_once() -> None:
+    with pytest.raises(UsageError) as error:
+        make(arms=["true=true", "./a 'b=./a 'b"])
+    assert str(error.value) == '"./a \'b": No closing quotation; quote it as in a shell'
 
 
 def test_shares_are_percentages_or_plain_numbers() -> None:

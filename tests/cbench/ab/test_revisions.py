@@ -66,7 +66,7 @@ def test_anything_but_a_revision_is_refused_in_one_line(repository: Path, tmp_pa
     for name in ("nothing", "--output=x"):
         with pytest.raises(UsageError, match=f"--revision {name}: no such revision in "):
             commit_of(str(repository), name)
-    with pytest.raises(UsageError, match=r"^git rev-parse: .*not a git repository"):
+    with pytest.raises(UsageError, match=rf"^{tmp_path}: revisions need a git working tree \(git rev-parse: .*"):
         repository_of(str(tmp_path))
 
 

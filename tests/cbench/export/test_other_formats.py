@@ -286,6 +286,10 @@ def test_the_file_itself_is_not_overwritten(tmp_path: Path) -> None:
         export(ExportOptions(str(path), "markdown", str(path)))
     with pytest.raises(UsageError, match=r"r\.csv: is read as input, and would be overwritten"):
         export(ExportOptions(str(tmp_path), "markdown", str(path)))
+    new = tmp_path / "new.md"
+    with pytest.raises(UsageError, match=r"new\.md: lies in .*, whose files are all read; choose another directory"):
+        export(ExportOptions(str(tmp_path), "markdown", str(new)))
+    assert not new.exists()
 
 
 def test_parquet_of_another_program_keeps_its_values(tmp_path: Path) -> None:

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import json
 import random
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from cbench.cli import app
+from cbench.order import verdict
+from cbench.order.analyze import OrderOptions, analyzed
+from cbench.order.claims import Claim
+from cbench.order.result import AfterMedians
 from cbench.study import orders
 from cbench.study.config import parse, with_tests
 from cbench.study.records import Ended, Header
@@ -60,6 +65,21 @@ def test_the_first_line_names_the_test_that_ran_earlier_and_how_much_slower_it_m
     assert code == 1
     assert first.startswith("order matters: earlier tests in the same process have an effect: a.py::find is 8")
     assert first.endswith("times slower after a.py::fill[<x>, 1]")
+
+
+def test_carry_over_without_a_difference_of_the_medians_is_in_the_first_line(tmp_path: Path) -> None:
+    result = analyzed(OrderOptions(stored(tmp_path / "s.db", '"both"')))
+    (earlier,) = (claim for claim in result.claims if claim.family == "earlier")
+    spread = Claim("spread", earlier.level, (NAMES[FIND],), ())
+    first, second, *_ = verdict.verdict(replace(result, claims=(spread, earlier)))
+    assert ", but earlier tests in the same process have an effect: a.py::find is " in first
+    assert second.startswith("one process for all changes how much results vary: ")
+
+
+@pytest.mark.parametrize(("times", "said"), [(1410.9, "1,410 times"), (8.123, "8.12 times"), (1.04, "4 %")])
+def test_factors_are_said_without_an_exponent(times: float, said: str) -> None:
+    medians = AfterMedians("b", "a", 9, 100 * times, 100, None)
+    assert verdict.influenced(medians, True, "") == f"b is {said} slower after a"
 
 
 @pytest.mark.parametrize(
