@@ -124,8 +124,7 @@ class Fleet:
                 for name in names:
                     if why := played.failed.get(name):
                         node = self._state.nodes[name]
-                        said = f"{_reason(node)}{NOT_RELEASED}{why}".removeprefix("; ")
-                        self._change(name, replace(node, message=said))
+                        self._change(name, replace(node, message=_not_released(node, why)))
                         continue
                     self._take(name)
                     node = self._state.nodes[name]
@@ -322,6 +321,12 @@ def _config(study: Path, staged: Path) -> FleetConfig:
             raise
         tell(f"{error}; the copy in {staged} is used")
         return load(staged / study.name)
+
+
+def _not_released(node: NodeState, why: str) -> str:
+    """A node's message with the reason why it was not released; the same reason is not repeated."""
+    before = _reason(node)
+    return f"{'' if why == before else before}{NOT_RELEASED}{why}".removeprefix("; ")
 
 
 def _reason(node: NodeState) -> str:

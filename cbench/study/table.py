@@ -11,6 +11,7 @@ from typing import Self
 from rich.markup import escape
 
 from cbench.console import TrialBar, table_console, tell
+from cbench.report.text import some
 from cbench.study.records import StudyStatus
 from cbench.study.runner import StudyProgress
 
@@ -80,7 +81,8 @@ def finished(status: StudyStatus, kind: str = "order") -> str:
 def _wrong(status: StudyStatus) -> str:
     parts = []
     if failed := status.trials_failed:
-        parts.append(f"{failed:,} trial{'s' if failed > 1 else ''} failed")
+        tests = some(list(dict.fromkeys(each.test for each in status.failures)))
+        parts.append(f"{failed:,} trial{'s' if failed > 1 else ''} of {tests} failed")
     if lost := status.runs_left_out:
         parts.append(f"{lost:,} run{'s were' if lost > 1 else ' was'} left out")
     if resumed := status.runs_resumed:

@@ -177,6 +177,8 @@ def test_the_state_of_a_node_has_the_latest_reason_and_loses_it_when_it_no_longe
         ("x", "x"),
     ):
         assert run._reason(state.NodeState(message=before)) == after
+    for before, after in (("x", "x; not released: y"), ("y", "not released: y"), ("", "not released: y")):
+        assert run._not_released(state.NodeState(message=before), "y") == after
 
 
 def test_a_node_whose_study_failed_to_start_too_often_has_failed_also_after_a_silence() -> None:
