@@ -25,7 +25,12 @@ Headline = Annotated[
 def compare_command(
     old: Annotated[str, typer.Argument(metavar="OLD", help=Side)],
     new: Annotated[
-        list[str], typer.Argument(metavar="NEW...", help="Results to compare with OLD, specified like OLD.")
+        list[str],
+        typer.Argument(
+            metavar="NEW...",
+            help="Results, specified like OLD; each is compared with OLD. For several processes of each build, give "
+            "two directories, not a glob of files.",
+        ),
     ],
     *,
     threshold: Annotated[

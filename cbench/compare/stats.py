@@ -98,7 +98,9 @@ def fewest(alpha: float) -> int:
 
 
 def least_p(m: int, n: int) -> float:
-    """The smallest possible p-value of a two-sided rank-sum test of `m` against `n` values."""
+    """The smallest possible p-value of a two-sided rank-sum test of `m` against `n` different values. If values are
+    equal and `m` is not `n`, p can be half as large; claims are conservative in this case.
+    """
     return min(1.0, 2 / comb(m + n, n))
 
 

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from cbench.command import COMPARE, Json
-from cbench.console import show
+from cbench.console import show, tell
 
 
 def _formats() -> str:
@@ -52,6 +52,8 @@ def export_command(
         raise UsageError("--json needs --output FILE, because the data would otherwise go to stdout")
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     result = export(ExportOptions(data, kind, output, clean_only))
+    if result.omitted:
+        tell(f"note: the table omits {result.omitted}; {data} contains them")
     if as_json:
         show(result, as_json, lambda _: None)
 

@@ -103,12 +103,15 @@ class ExportOptions:
 
 @dataclass(frozen=True, slots=True)
 class ExportResult:
-    """The facts about an export. `output`: None for stdout. `series`: None unless the data are from `cbench run`."""
+    """The facts about an export. `output`: None for stdout. `series`: None unless the data are from `cbench run`.
+    `omitted`: the parts of the data that the format cannot represent; None if there are none.
+    """
 
     format: str
     output: str | None
     series: int | None = field(metadata={LEFT_OUT: None})
     trials: int
+    omitted: str | None = field(default=None, metadata={LEFT_OUT: None})
 
 
 def export(options: ExportOptions) -> ExportResult:
@@ -132,6 +135,5 @@ def export(options: ExportOptions) -> ExportResult:
         save(options.output, content, "--output")
     else:
         emit(content if isinstance(content, str) else content.decode())
-    return ExportResult(
-        options.format, options.output, None if source.series is None else len(source.series), source.trials
-    )
+    series = None if source.series is None else len(source.series)
+    return ExportResult(options.format, options.output, series, source.trials, source.omitted)

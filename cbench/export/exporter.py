@@ -33,7 +33,8 @@ class ExportSource:
     `table`: all of its trials, or only the undisturbed ones; `trials`: the number of trials in the table. `series`: the
     series of `cbench run`, None for a study's store and for other programs' files; `samples`: the samples of other
     programs' files. `what`, `extra`: the kind of content of a store without series, and the parts of this content that
-    only csv and parquet can represent. Both are used in messages; "" for other data.
+    only csv and parquet can represent. Both are used in messages; "" for other data. `omitted`: the parts that no
+    format can represent; None if there are none.
     """
 
     path: Path
@@ -43,6 +44,7 @@ class ExportSource:
     what: str = ""
     extra: str = ""
     samples: tuple[TestSample, ...] | None = None
+    omitted: str | None = None
 
     def tests(self, clean_only: bool) -> tuple[TestSample, ...]:
         """The tests with their values, one tuple per process. Raises UsageError for a study's store, and if there are

@@ -44,6 +44,7 @@ TRIALS = {
     "page_faults": WHOLE,
     "interrupts": TEXT,
 }
+SCREEN_OMITTED = "the units and directions of the responses, the order of the levels, alpha and the abridgments"
 STUDY = {
     "test": TEXT,
     "metric": TEXT,
@@ -176,4 +177,5 @@ def _screen(path: Path) -> ExportSource:
 
     columns, responses, rows = trial_rows(path)
     types = {name: WHOLE if name in SCREEN_WHOLE else REAL if name in responses else TEXT for name in columns}
-    return ExportSource(path, ExportTable(types, rows), len(rows), what="a screening experiment", extra="factors")
+    table = ExportTable(types, rows)
+    return ExportSource(path, table, len(rows), what="a screening experiment", extra="factors", omitted=SCREEN_OMITTED)

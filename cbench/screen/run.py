@@ -10,7 +10,7 @@ from statistics import median
 
 from cbench.console import StoppedError, tell
 from cbench.screen.config import file, treatments
-from cbench.screen.config.model import BUILT, SCREEN, Level, Screen, Treatment
+from cbench.screen.config.model import BUILT, SCREEN, Level, Screen, ScreenFactor, Treatment
 from cbench.screen.config.plan import Planned, ScreenPlan
 from cbench.screen.config.treatments import runs
 from cbench.screen.data.load_store import plan_of
@@ -218,17 +218,17 @@ def _preflight(screen: Screen, label: str) -> None:
     for factor in screen.factors:
         for level in factor.levels:
             try:
-                _check_level(reader, screen, level)
+                _check_level(reader, screen, factor, level)
             except Refused as error:
                 raise Refused(f"{label}: {factor.name}={level.name} cannot be set here: {error}") from None
 
 
-def _check_level(reader: Reader, screen: Screen, level: Level) -> None:
+def _check_level(reader: Reader, screen: Screen, factor: ScreenFactor, level: Level) -> None:
     if level.by_quiet:
         record = applied_state(reader)
         if record is not None:
             raise Refused(f"'{record.profile}' is applied to this host; run `quiet restore` first")
-        if why := quiet_levels.obstacle(reader, level, screen.cpus or None):
+        if why := quiet_levels.obstacle(reader, level, screen.cpus or None, factor.levels):
             raise Refused(why)
         if os.geteuid() != 0:
             raise Refused("this level changes the host, which needs root: run the experiment with sudo")

@@ -139,7 +139,10 @@ def _data(path: Path, columns: Columns, chosen: Chosen) -> Data:
         series(columns, chosen.values, treatment, iteration, batch.codes, position, work),
         batch.names,
         _questionable(columns, treatment) if MARK not in factors else {},
-        warnings=_warnings(chosen, iteration, treatment) if len(batch.names) < 2 else (),
+        warnings=(
+            *(f"{name} repeats {of}: an effect of {of} may be that of {name}" for name, of in role.repeats.items()),
+            *(_warnings(chosen, iteration, treatment) if len(batch.names) < 2 else ()),
+        ),
         excluded=int(np.prod([len(each.levels) for each in typed_factors])) - len(treatments),
         randomised=iteration is None and not chosen.by_order,
         plot_blocks=_plot_blocks(batch, block) if block is not None and hard else (),

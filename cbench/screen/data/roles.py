@@ -3,13 +3,14 @@
 A column with a reserved name (`batch`, `seed`, `run` ...) is still a factor if its levels are crossed with the levels
 of the other factors. `iteration` is a factor only if, in addition, every treatment has several rows in each iteration.
 In a table with iterations, as written by `cbench export`, `batch`, `boot`, `position` and `workload` keep their
-reserved meaning.
+reserved meaning. A column whose levels match those of an earlier factor one to one is not a second factor.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 
@@ -46,7 +47,9 @@ class Chosen:
 
 @dataclass(frozen=True, slots=True)
 class Roles:
-    """The names of the columns with each role, "" if there is none. `words`: the role of each column as text."""
+    """The names of the columns with each role, "" if there is none. `words`: the role of each column as text;
+    `repeats`: the columns that repeat a factor, with this factor.
+    """
 
     factors: tuple[str, ...]
     batch: str
@@ -54,6 +57,7 @@ class Roles:
     position: str
     workload: str
     words: Mapping[str, str]
+    repeats: Mapping[str, str]
 
 
 def roles(columns: Columns, chosen: Chosen) -> Roles:
@@ -67,7 +71,7 @@ def roles(columns: Columns, chosen: Chosen) -> Roles:
         if name and (name in values or name in chosen.factors or named.count(name) > 1):
             raise UsageError(f"{option} {name}: already has another role")
     codes = {name: _codes(name, columns) for name in columns if name not in (*values, "unit", "response", "value")}
-    factors = list(dict.fromkeys(chosen.factors))
+    factors, repeats = list(dict.fromkeys(chosen.factors)), dict[str, str]()
     if not factors:
         factors = [name for name in columns if name not in (*KNOWN, *IGNORED, *values, *named)]
         if iteration and iteration not in named and _repeated(columns, codes, factors):
@@ -78,6 +82,8 @@ def roles(columns: Columns, chosen: Chosen) -> Roles:
             if other and name not in named and _crossed(codes[name], [codes[each] for each in factors], within):
                 factors.append(name)
         factors.sort(key=list(columns).index)
+        repeats = _repeats({name: codes[name] for name in factors if name not in chosen.hard})
+        factors = [name for name in factors if name not in repeats]
     free = [each for each in columns if each not in factors and each not in values]
     batch = chosen.batch or next((name for name in BATCHES if name in free and name != chosen.block), "")
     position = "position" if "position" in free and "position" not in named else ""
@@ -91,6 +97,7 @@ def roles(columns: Columns, chosen: Chosen) -> Roles:
         chosen.block: "block",
         position: "position in the iteration",
         workload: "workload, each with separate responses",
+        **{name: f"ignored (its levels match those of the factor {of} one to one)" for name, of in repeats.items()},
         **dict.fromkeys(values, "response"),
         **dict.fromkeys(factors, "factor"),
         **dict.fromkeys(chosen.hard, "factor, changes only between batches"),
@@ -98,7 +105,7 @@ def roles(columns: Columns, chosen: Chosen) -> Roles:
     words = {}
     for name in columns:
         words[name] = meaning.get(name) or f"ignored ({_why(name, codes.get(name), bool(chosen.factors))})"
-    return Roles(tuple(factors), batch, iteration, position, workload, words)
+    return Roles(tuple(factors), batch, iteration, position, workload, words, repeats)
 
 
 def _codes(name: str, columns: Columns) -> Codes:
@@ -136,6 +143,17 @@ def _repeated(columns: Columns, codes: Mapping[str, Codes], factors: Sequence[st
     apart = [_codes(name, columns) for name in ("response", "workload", *BATCHES) if name in columns]
     cells, many = _combined([iteration, *(codes[each] for each in factors), *apart])
     return int(np.bincount(cells, minlength=many).min()) > 1
+
+
+def _repeats(factors: Mapping[str, Codes]) -> dict[str, str]:
+    """The columns whose levels match those of an earlier column one to one, with this column."""
+    found: dict[str, str] = {}
+    for one, other in combinations(factors, 2):
+        pair = factors[one], factors[other]
+        levels = {np.unique(each).size for each in pair}
+        if one not in found and pair[0].size == pair[1].size and levels == {_combined(pair)[1]} and min(levels) > 1:
+            found.setdefault(other, one)
+    return found
 
 
 def _combined(columns: Sequence[Codes]) -> tuple[Codes, int]:

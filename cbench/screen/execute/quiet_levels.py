@@ -58,9 +58,9 @@ def wanted(levels: Sequence[Level], source: str) -> Profile | None:
     return Profile(title, "", source, "auto", "auto", 4, knobs, ())
 
 
-def obstacle(reader: Reader, level: Level, cpus: str | None) -> str:
-    """The reason why this level can never be set on this host, if that can be determined without setting it; otherwise
-    "".
+def obstacle(reader: Reader, level: Level, cpus: str | None, others: Sequence[Level] = ()) -> str:
+    """The reason why this level can never be set on this host, or differs from none of the factor's `others`, if that
+    can be determined without setting it; otherwise "".
     """
     if level.governor:
         policies = Facts(reader).policies
@@ -70,6 +70,9 @@ def obstacle(reader: Reader, level: Level, cpus: str | None) -> str:
             path = f"{CPU_FOLDER}/cpufreq/policy{number}/scaling_available_governors"
             if level.governor not in (names := (reader.text(path) or "").split()):
                 return f"policy {number} offers no governor {level.governor!r}, only {', '.join(names)}"
+        now = {reader.text(f"{CPU_FOLDER}/cpufreq/policy{number}/scaling_governor") for number in policies}
+        if now == {level.governor} and not all(each.governor for each in others):
+            return f"every cpufreq policy already has the governor {level.governor}, so nothing would change"
     parts = [Level(level.name, knobs={name: value}) for name, value in level.knobs.items()]
     for part in [*parts, *([Level(level.name, profile=level.profile)] if level.profile else [])]:
         if why := _unplanned(reader, part, cpus):

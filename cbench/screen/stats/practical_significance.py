@@ -157,7 +157,7 @@ def materiality(
 
     middle = median(sizes.values()) if sizes else None
     out = [name for name in effects if name not in sizes]
-    why = "there are no effects" if not sizes else f"no finite numbers: {', '.join(out)}" if out else None
+    why = f"no finite numbers: {', '.join(out)}" if out else None if sizes else "there are no effects"
     return Materiality(
         median_effect=middle,
         largest_effect=max(sizes.values(), default=None),

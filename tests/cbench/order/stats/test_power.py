@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from itertools import combinations, product
-from math import ceil, isclose
+from itertools import combinations, combinations_with_replacement, product
+from math import ceil, comb, isclose
 from statistics import NormalDist
 
 import numpy as np
@@ -12,7 +12,8 @@ import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cbench.order.stats.power import POINTS, detectable, runs_needed, spread, superiority
+from cbench.order.stats.permutation import p_value
+from cbench.order.stats.power import POINTS, detectable, runs_needed, smallest_p, spread, superiority
 from cbench.stats.kruskal import of_sorted
 
 NORMAL = NormalDist()
@@ -129,3 +130,15 @@ def test_of_values_in_few_steps_a_whole_step_is_reported_that_the_runs_would_sho
         test = of_sorted([fixed, random + shift])
         shown += test is not None and test.p < 0.05
     assert shown / 500 > 0.75
+
+
+@pytest.mark.parametrize(("n", "part"), [(n, part) for n in range(2, 7) for part in range(1, n)])
+def test_the_smallest_p_is_that_of_different_values_and_ties_in_unequal_parts_can_halve_it(n: int, part: int) -> None:
+    def smallest(values: tuple[int, ...]) -> float:
+        every = [(np.isin(range(n), chosen), np.array(values, dtype=float)) for chosen in combinations(range(n), part)]
+        tests = [of_sorted([pooled[inside], pooled[~inside]]) for inside, pooled in every]
+        return min(p_value(each.h, each.lengths, part, n - part) for each in tests if each is not None)
+
+    tied = [each for each in combinations_with_replacement(range(n), n) if 1 < len({*each}) < n]
+    assert smallest(tuple(range(n))) == pytest.approx(smallest_p(n, part))
+    assert min(map(smallest, tied), default=1.0) == pytest.approx(min(1.0, (1 + (2 * part == n)) / comb(n, part)))

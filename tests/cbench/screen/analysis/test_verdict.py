@@ -100,13 +100,14 @@ def test_untestable_effects_are_not_counted_among_those_that_samples_show(tmp_pa
     row = made.responses["value"]
     assert [name for name, each in row.effects.items() if not each.testable] == ["fp", "prf"]
     assert set(material_of(row).effects) == {"os"}
-    alone = made_of(tmp_path, [each for each in screens.two_by_three(8) if each["os"] == (each["fp"] == 1)])
+    rows = [each for each in screens.two_by_three(8) if each["os"] == (each["fp"] == 1)]
+    alone = made_of(tmp_path, rows, Chosen(factors=("os", "fp", "prf")))
     assert material_of(alone.responses["value"]).effects.keys() == {"prf"}
 
 
 def test_without_a_separate_effect_a_reason_replaces_the_sizes(tmp_path: Path) -> None:
     rows = [{"x": x, "y": x, "iteration": at, "value": x + at} for at in range(6) for x in (0, 1)]
-    made = made_of(tmp_path, rows)
+    made = made_of(tmp_path, rows, Chosen(factors=("x", "y")))
     assert made.responses["value"].material == NoMateriality("no main effect can be estimated")
     assert not practice(made)
     assert page_tables.material(made.responses["value"]) == ("no main effect can be estimated", None)

@@ -72,8 +72,12 @@ def test_a_store_contains_the_declarations_of_the_file(store: Path) -> None:
 def test_an_exported_experiment_is_the_same_experiment(store: Path, kind: str) -> None:
     folder = store.parent
     command = Command(("e.db", "--format", kind, "-o", f"e.{kind}"), folder, "export")
-    command.communicate()
+    _, said = command.communicate()
     assert command.returncode == 0
+    assert said == (
+        "cbench: note: the table omits the units and directions of the responses, the order of the levels, alpha and "
+        "the abridgments; e.db contains them\n"
+    )
     kept, table = read(store), read(folder / f"e.{kind}")
     assert [each.name for each in table.factors] == ["size", "way"]
     assert [each.name for each in table.series] == ["y", "z"]

@@ -44,6 +44,20 @@ def test_columns_that_are_not_factors_are_reported_with_the_reason(tmp_path: Pat
     )
 
 
+def test_a_column_that_repeats_a_factor_is_reported_and_not_a_second_factor(tmp_path: Path) -> None:
+    rows = [row | {"copy": row["y"], "name": "pq"[row["x"]], "all": "same"} for row in crossed("y")]
+    path = table(tmp_path / "data.csv", rows)
+    made, data = analysed(path)
+    assert [factor.name for factor in data.factors] == ["x", "y", "all"]
+    columns = made["design"]["columns"]
+    assert columns["copy"] == "ignored (its levels match those of the factor y one to one)"
+    assert columns["name"] == "ignored (its levels match those of the factor x one to one)"
+    assert made["verdict"][0].startswith("effects that matter: y (+10, ")
+    assert "copy repeats y: an effect of y may be that of copy" in made["design"]["warnings"]
+    named = read(path, Chosen(factors=("y", "copy")))
+    assert [factor.name for factor in named.factors] == ["y", "copy"]
+
+
 def test_in_a_table_with_iterations_our_column_names_have_their_meaning(tmp_path: Path) -> None:
     rows = [
         {"x": x, "batch": batch, "run": 3 * batch + at, "iteration": at, "value": x + at % 3 + batch}

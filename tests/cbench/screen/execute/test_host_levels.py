@@ -112,6 +112,16 @@ def test_an_impossible_level_is_reported_before_anything_is_set(root: Path) -> N
     assert contents(root) == before
 
 
+def test_a_governor_that_the_host_already_has_is_refused_beside_a_level_that_keeps_it(root: Path) -> None:
+    host, found, save = Host(str(root)), Level("found", found=True), Level("save", governor="powersave")
+    for policy in range(4):
+        assert quiet_levels.obstacle(host, save, None, [found]) == ""
+        (root / f"{CPU}/cpufreq/policy{policy}/scaling_governor").write_text("powersave\n")
+    said = quiet_levels.obstacle(host, save, None, [Level("env", environment={"A": "1"})])
+    assert said == "every cpufreq policy already has the governor powersave, so nothing would change"
+    assert quiet_levels.obstacle(host, save, None, [Level("fast", governor="performance")]) == ""
+
+
 def test_a_batchs_settings_stay_while_a_trials_are_restored(root: Path) -> None:
     hard = KNOB.replace("name = 'timers'\n", "name = 'timers'\nhard = true\n", 1)
     easy = factor("c", {"off": "found = true", "on": "command = 'touch set'\nrestore = 'rm set'"})

@@ -73,6 +73,7 @@ def test_without_effects_or_studies_it_says_so() -> None:
     assert (found.effects, found.median_effect, found.largest_effect, found.enough) == ({}, None, None, {})
     assert found.why == "there are no effects"
     assert material({"a": float("nan"), "b": 1.0}, [0.0], [study(WIDTHS)]).why == "no finite numbers: a"
+    assert material({"a": float("nan"), "b": float("inf")}, [0.0], []).why == "no finite numbers: a, b"
 
 
 def test_no_range_means_no_share_of_it() -> None:
