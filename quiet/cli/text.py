@@ -21,6 +21,7 @@ if TYPE_CHECKING:  # render a plan without loading the modules that apply it, to
     from quiet.settings.restore import Outcome
 
 _Result = TypeVar("_Result")
+ON_THE_HOST = "on the host, not in this container"
 _FEW = 3  # number of targets shown per knob; the others are counted
 
 
@@ -88,7 +89,7 @@ def plan(result: Plan, applied: bool) -> None:
     else:
         out("**no change**: every setting already has the profile's value")
     skips(result.skips, every=True)
-    missing(result.missing_boot)
+    _missing(result.missing_boot, result.in_container)
 
 
 def changes(items: Iterable[Change], every: bool = False) -> None:
@@ -137,11 +138,12 @@ def skips(items: Sequence[Skipped], title: str = "left alone", every: bool = Fal
         out(f"  {name}: {', '.join(shown)}{more}: {reason}")
 
 
-def missing(parameters: Sequence[str]) -> None:
+def _missing(parameters: Sequence[str], in_container: bool) -> None:
     """Print the kernel parameters of the profile that are missing."""
     if parameters:
         out()
-        out("some noise can be reduced only by kernel parameters; `quiet boot apply` would add:")
+        where = f" {ON_THE_HOST}," if in_container else ""
+        out(f"some noise can be reduced only by kernel parameters; `quiet boot apply`{where} would add:")
         out(f"  {' '.join(parameters)}")
 
 
@@ -155,7 +157,7 @@ def receipt(done: Receipt) -> None:
     cpus(done.cpus)
     skips(done.skips, every=True)
     skips(done.failures, "could not be applied", every=True)
-    missing(done.missing_boot)
+    _missing(done.missing_boot, done.in_container)
     out()
     out("`quiet restore` restores every setting")
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from quiet import cpulist
-from quiet.cli.text import counted, cpus, out
+from quiet.cli.text import ON_THE_HOST, counted, cpus, out
 from quiet.knobs.effects import measured_effect
 from quiet.knobs.registry import BY_NAME, KNOBS
 
@@ -31,7 +31,7 @@ def plan(result: Plan, applied: bool, command: str) -> None:
     cpus(result.cpus)
     _gained(result.changes, _gains_on(result.cpus.isolated), _GAINS)
     _noticed(result.changes)
-    _reboot(result.missing_boot)
+    _reboot(result.missing_boot, result.in_container)
     if result.changes:
         out(f"`{command}` makes these changes; `quiet restore` restores every setting")
 
@@ -48,7 +48,7 @@ def receipt(done: Receipt) -> None:
     gains = 2 if done.failures else _GAINS
     _gained(done.changes, _gains_on(done.cpus.isolated), gains)
     _noticed(done.changes)
-    _reboot(done.missing_boot)
+    _reboot(done.missing_boot, done.in_container)
     out("`quiet restore` restores every setting")
 
 
@@ -127,6 +127,7 @@ def _failed(failures: Sequence[Skipped]) -> None:
         out(f"  {each.knob}: {each.target.removeprefix('file:')}: {each.reason}")
 
 
-def _reboot(parameters: Sequence[str]) -> None:
+def _reboot(parameters: Sequence[str], in_container: bool) -> None:
     if parameters:
-        out(f"Parameters that need a reboot (`quiet boot plan`): {' '.join(parameters)}")
+        where = f" {ON_THE_HOST}" if in_container else ""
+        out(f"Parameters that need a reboot (`quiet boot plan`{where}): {' '.join(parameters)}")

@@ -111,9 +111,9 @@ class Names:
     def _rest(self, path: str) -> str:
         """The redacted path below a directory that a user has named.
 
-        The directory contains only files that quiet reads, or more such directories.
+        Only files that quiet reads keep their names.
         """
-        return "/".join(part if _KNOWN_BELOW.fullmatch(part) else MASKED for part in path.split("/"))
+        return "/".join(part if _READ_BELOW.fullmatch(part) else MASKED for part in path.split("/"))
 
     def _name(self, kind: str, name: str) -> str:
         if _STAYS.fullmatch(name) or (self._release and name == self._release):
@@ -125,7 +125,7 @@ class Names:
         return f"{MASKED}{self._number(kind, name):04}"
 
 
-_KNOWN_BELOW = re.compile(
-    r"|vmlinuz|initrd|config|Image|initramfs\.img|grub\.cfg|schemata|cpus|cpus_list|tasks|mode|size|mon_data|mon_groups"
-    r"|[a-z_]{1,20}|min_cbm_bits|L[23]|MB|L[23](CODE|DATA)?|mon_L3_\d+"
+_READ_BELOW = re.compile(
+    r"|vmlinuz|Image|initrd|initramfs\.img|pkgbase|config|grub\.cfg|schemata|cpus_list|mode|MB|L[23](CODE|DATA|_MON)?"
+    r"|cbm_mask|min_cbm_bits|shareable_bits|sparse_masks|last_cmd_status"
 )

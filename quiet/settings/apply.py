@@ -34,7 +34,8 @@ class Receipt:
     """The result of an apply.
 
     `failures`: changes that did not take effect, for a reason that the knob does not expect. `missing_boot`: kernel
-    parameters of the profile that the running kernel was booted without.
+    parameters of the profile that the running kernel was booted without; `in_container`: whether only the container's
+    host can set them.
     """
 
     profile: str
@@ -43,6 +44,7 @@ class Receipt:
     skips: tuple[Skipped, ...]
     failures: tuple[Skipped, ...]
     missing_boot: tuple[str, ...]
+    in_container: bool = False
 
     def _repr_html_(self) -> str:
         below = [f"not applied: {each.target}: {each.reason}" for each in self.failures]
@@ -141,12 +143,16 @@ class _Apply:
         for change in again.values():
             del changes[change.target]
             self.failures.append(Skipped(change.knob, change.target, _CHANGED_BACK, change.label))
-        self.log.settled({target: self._settled(target) for target in self.record.entries})
+        self.log.settled({target: self._settled(target, target in again) for target in self.record.entries})
         # these changes were neither rejected nor skipped because of a rejected dependency
         written = tuple(c for c in changes.values() if self.record.entries[c.target].wanted is not None)
-        return Receipt(self.profile.name, self.cpus, written, made.skips, tuple(self.failures), made.missing_boot)
+        failures, boot = tuple(self.failures), made.missing_boot
+        return Receipt(self.profile.name, self.cpus, written, made.skips, failures, boot, made.in_container)
 
-    def _settled(self, target: str) -> str | None:
+    def _settled(self, target: str, changed_back: bool) -> str | None:
+        """The value that a restore expects; a value that another program wrote is not expected."""
+        if changed_back:
+            return self.record.entries[target].after
         return self.record.settled[target] if target in self.foreign else registry.get(self.host, target)
 
     def _plan(self) -> Plan:

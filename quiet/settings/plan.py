@@ -10,7 +10,7 @@ from quiet.console import table_html
 from quiet.host.reader import Reader
 from quiet.knobs.knob import Knob, RuleContext, Skip
 from quiet.knobs.registry import KNOBS
-from quiet.machine import write_access
+from quiet.machine import virtualization, write_access
 from quiet.machine.cpu_selection import CpuPartition
 from quiet.machine.facts import Facts
 from quiet.settings.profile import Profile
@@ -45,7 +45,7 @@ class Plan:
     """Everything that `apply` would do, in order.
 
     `profile`: the profile's name; `missing_boot`: kernel parameters of the profile that the running kernel was booted
-    without.
+    without; `in_container`: whether only the container's host can set them.
     """
 
     def __init__(
@@ -56,9 +56,10 @@ class Plan:
         skips: tuple[Skipped, ...],
         missing_boot: tuple[str, ...],
         disturbed: Callable[[], Targets],
+        in_container: bool = False,
     ) -> None:
         self.profile, self.cpus, self.changes, self.skips = profile, cpus, changes, skips
-        self.missing_boot = missing_boot
+        self.missing_boot, self.in_container = missing_boot, in_container
         self._disturbed = disturbed
 
     def _repr_html_(self) -> str:
@@ -118,7 +119,8 @@ def make(
     def disturbed() -> Targets:
         return tuple((knob.name, target) for knob, scene in changed for target in knob.entangled(scene))
 
-    return Plan(profile.name, cpus, tuple(changes), tuple(skips), missing, disturbed)
+    inside = bool(virtualization.container(facts))
+    return Plan(profile.name, cpus, tuple(changes), tuple(skips), missing, disturbed, inside)
 
 
 def _compare(

@@ -92,11 +92,20 @@ def _restore_damaged(host: Host, record: AppliedState, force: bool, keep: bool) 
         Skipped(record.entries.pop(target).knob, target, "not a target of this version of quiet")
         for target in sorted(unusable)
     ]
-    damage += [Skipped(e.knob, e.target, reason) for e, reason in _unexplained(host, record)]
+    unexplained = list(_unexplained(host, record))
     copy = journal_file.preserve(host)
     outcome = replace(_restore(host, record, None, force, keep), damaged=True, copy=copy)
     if keep:
         return _ended(lambda: journal_file.discard(host, copy), outcome)
+    damage += [
+        Skipped(
+            entry.knob,
+            entry.target,
+            f"it was '{found}', which the journal does not explain; '{entry.before}' was "
+            + ("written back" if _has_original(host, entry) else "not written back"),
+        )
+        for entry, found in unexplained
+    ]
     return replace(outcome, damage=tuple(damage))
 
 
@@ -109,8 +118,12 @@ def _is_usable(host: Host, target: str) -> bool:
     return True
 
 
+def _has_original(host: Host, entry: TargetState) -> bool:
+    return value_types.same(entry.kind, registry.get(host, entry.target), entry.before)
+
+
 def _unexplained(host: Host, record: AppliedState) -> Iterator[tuple[TargetState, str]]:
-    """Yield the targets whose value the journal does not explain.
+    """Yield the targets whose value the journal does not explain, with this value.
 
     Such a value is not the original one, and the readable part of the journal does not record that quiet wrote it.
     """
@@ -119,7 +132,7 @@ def _unexplained(host: Host, record: AppliedState) -> Iterator[tuple[TargetState
         ours = (entry.before, entry.wanted, entry.after, record.settled.get(entry.target))
         alike = any(value_types.same(entry.kind, found, value) for value in ours)
         if not (alike or found is None or entry.passing or drifts(entry) or _is_gone(host, entry)):
-            yield entry, f"it was '{found}', which the journal does not explain; '{entry.before}' was written back"
+            yield entry, found
 
 
 def _ended(remove: Callable[[], str | None], outcome: Outcome) -> Outcome:
@@ -172,7 +185,7 @@ def _restore(host: Host, record: AppliedState, log: Journal | None, force: bool,
             _give_back(host, masks)
     left = [f for f in failures if not _went_away(entries[f.write.target], f)]
     gone |= {f.write.target for f in failures if f not in left}
-    back = [e for e in todo if value_types.same(e.kind, registry.get(host, e.target), e.before)]
+    back = [entry for entry in todo if _has_original(host, entry)]
     theirs_now = (
         ()
         if force

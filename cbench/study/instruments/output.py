@@ -84,15 +84,25 @@ class FileNumber(Instrument):
     source = FILE
     argument = "PATH"
 
+    def __init__(self) -> None:
+        self._untouched: dict[Path, int] = {}  # the modification time before the trial, in ns since 1970
+
     def prepare(self, detail: str, folder: str) -> None:
-        """Set an old modification time on the file, to detect a file that the command does not write again."""
+        """Set an old modification time on the file, to detect a file that the command does not write again.
+
+        A file of another user keeps its time.
+        """
         path = Path(folder, detail)
-        if path.is_file() and not str(path).startswith(KERNELS):
-            with contextlib.suppress(OSError):
+        self._untouched.pop(path, None)
+        with contextlib.suppress(OSError):
+            if path.is_file() and not str(path).startswith(KERNELS):
+                self._untouched[path] = path.stat().st_mtime_ns
                 os.utime(path, ns=(UNTOUCHED_NS, UNTOUCHED_NS))
+                self._untouched[path] = UNTOUCHED_NS
 
     def read(self, detail: str, done: Execution, folder: str) -> tuple[float, str]:
-        return last_number(_content(Path(folder, detail)), detail)
+        path = Path(folder, detail)
+        return last_number(_content(path, self._untouched.get(path)), detail)
 
 
 def _text(done: Execution) -> str:
@@ -199,10 +209,10 @@ def _json(text: str) -> Any:
     raise NoNumber(f"its output is not JSON: {why}")
 
 
-def _content(path: Path) -> str:
+def _content(path: Path, untouched_ns: int | None) -> str:
     try:
         with path.open("rb", buffering=0) as file:
-            if os.fstat(file.fileno()).st_mtime_ns == UNTOUCHED_NS:
+            if os.fstat(file.fileno()).st_mtime_ns == untouched_ns:
                 raise NoNumber(f"{path}: was not written in this trial")
             file.seek(max(0, os.fstat(file.fileno()).st_size - MOST_FILE))
             parts = []

@@ -58,6 +58,17 @@ def test_only_what_the_changes_of_this_host_affect_is_noticed(capsys: pytest.Cap
     assert "reboot" not in out
 
 
+@pytest.mark.parametrize("option", [[], ["--all"]])
+def test_in_a_container_boot_parameters_are_the_hosts(quiet: Quiet, tmp_path: Path, option: list[str]) -> None:
+    root = plant(tmp_path / "outside", machine(cpus=4))
+    inside = plant(tmp_path / "inside", machine(cpus=4) | {".dockerenv": ""})
+    assert "container" not in quiet("plan", "--root", root, *option).out
+    for command in ("plan", "apply"):
+        out = quiet(command, "--root", inside, *option).out
+        (line,) = [line for line in out.splitlines() if "`quiet boot" in line]
+        assert "on the host, not in this container" in line
+
+
 def test_a_knob_that_others_may_notice_has_a_short_notice() -> None:
     assert [knob.name for knob in KNOBS if len(knob.noticed) > 70] == []
 

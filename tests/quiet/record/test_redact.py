@@ -77,6 +77,23 @@ def test_names_addresses_and_identifiers_are_masked(path: str, text: str, secret
     assert secret.lower() not in masked(path, text).lower()
 
 
+@pytest.mark.parametrize(
+    ("path", "shown"),
+    [
+        ("/sys/fs/resctrl/mon_groups/joe/tasks", "/sys/fs/resctrl/mon_groups/masked/masked"),
+        ("/sys/fs/resctrl/joe/mon_groups/joes_job", "/sys/fs/resctrl/masked0001/masked/masked"),
+        ("/sys/fs/resctrl/joe/schemata", "/sys/fs/resctrl/masked0001/schemata"),
+        ("/sys/fs/resctrl/info/L3CODE/min_cbm_bits", "/sys/fs/resctrl/info/L3CODE/min_cbm_bits"),
+        ("/boot/efi/EFI/joe/joes/grub.cfg", "/boot/efi/EFI/masked0001/masked/grub.cfg"),
+        ("/usr/lib/modules/6.1-joe/vmlinuz", "/usr/lib/modules/masked0001/vmlinuz"),
+    ],
+)
+def test_below_a_directory_that_a_user_named_only_files_that_quiet_reads_keep_their_names(
+    path: str, shown: str
+) -> None:
+    assert Redaction({}).path(path) == shown
+
+
 def test_the_same_thing_has_the_same_mask_everywhere_and_keeps_its_form() -> None:
     mask = Redaction({})
     first = mask.text("/sys/class/net/eth0/address", "52:54:00:AB:CD:EF")

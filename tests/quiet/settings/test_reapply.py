@@ -87,3 +87,28 @@ def test_a_setting_that_another_program_changes_back_is_a_failure(
     assert f"file:/{governor.relative_to(root)}" not in [each.target for each in done.changes]
     governor.write_text("schedutil\n")
     assert [each.target for each in restore(Host(str(root))).conflicts] == [f"file:/{governor.relative_to(root)}"]
+
+
+def test_a_restore_leaves_a_value_alone_that_another_program_wrote_during_the_apply(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = tree(tmp_path / "m", settings())
+    governor = next(root.glob("sys/devices/system/cpu/cpufreq/*/scaling_governor"))
+    original = plan.make
+
+    def before_the_other_program(*of: Any) -> plan.Plan:
+        made = original(*of)
+        if made.changes:
+            monkeypatch.setattr(plan, "make", after_the_other_program)
+        return made
+
+    def after_the_other_program(*of: Any) -> plan.Plan:
+        governor.write_text("conservative\n")
+        return original(*of)
+
+    monkeypatch.setattr(plan, "make", before_the_other_program)
+    done = apply(Host(str(root)), profile("cpufreq.governor"))
+    assert [each.target for each in done.failures] == [f"file:/{governor.relative_to(root)}"]
+    outcome = restore(Host(str(root)))
+    assert [each.target for each in outcome.conflicts] == [f"file:/{governor.relative_to(root)}"]
+    assert governor.read_text() == "conservative\n"

@@ -14,6 +14,7 @@ from quiet.settings.restore import restore
 from quiet.targets import registry
 from tests.quiet.kernels import profile, settings, tree
 from tests.quiet.memory import Memory
+from tests.quiet.settings.journals import JOURNAL
 from tests.trees import machine, task
 
 STAT = "proc/sys/vm/stat_interval"
@@ -30,6 +31,22 @@ def test_a_restored_setting_that_another_program_changes_is_left_alone(tmp_path:
     (root / KSM).write_text("2\n")
     restore(host, force=option == "force", keep=option == "keep")
     assert (root / KSM).read_text() == "2\n"
+
+
+def test_with_a_damaged_journal_the_report_says_whether_an_unexplained_value_was_written_back(tmp_path: Path) -> None:
+    root = tree(tmp_path / "m", settings())
+    host = Host(str(root))
+    apply(host, profile("vm.stat_interval", "ksm"))
+    (root / STAT).write_text("9\n")
+    assert not restore(host).complete
+    (root / KSM).write_text("2\n")
+    with open(root / JOURNAL, "a") as journal:
+        journal.write("damaged\n")
+    reasons = {each.target: each.reason for each in restore(host).damage}
+    assert (root / KSM).read_text() == "2\n"
+    assert reasons["file:/" + KSM] == "it was '2', which the journal does not explain; '1' was not written back"
+    assert (root / STAT).read_text() == "1\n"
+    assert reasons["file:/" + STAT] == "it was '9', which the journal does not explain; '1' was written back"
 
 
 def test_keep_also_accepts_what_cannot_be_restored(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import tempfile
 import time
 from pathlib import Path
 
@@ -97,6 +98,24 @@ def test_a_path_leads_through_json_and_digits_are_kept_as_printed() -> None:
 def test_a_file_is_read_where_the_command_ran(tmp_path: Path) -> None:
     (tmp_path / "result").write_text("total 17\n")
     assert number("file", "", "result", str(tmp_path)) == (17.0, "17")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to become another user")
+def test_a_number_in_a_file_of_another_user_is_read_only_if_the_file_was_written_in_this_trial() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        result = Path(folder, "result")
+        result.write_text("3\n")
+        os.utime(result, (5, 5))
+        os.seteuid(65534)
+        try:
+            BY_SOURCE["file"].prepare("result", folder)
+        finally:
+            os.seteuid(0)
+        with pytest.raises(NoNumber, match="result: was not written in this trial"):
+            number("file", "", "result", folder)
+        result.write_text("4\n")
+        assert number("file", "", "result", folder)[0] == 4
 
 
 def test_times_are_those_of_the_command() -> None:
