@@ -81,7 +81,7 @@ def test_a_module_of_quiet_reaches_files_through_the_host_only(name: str) -> Non
 
 def test_in_quiet_only_the_host_starts_programs() -> None:
     starters = {name for name in SOURCES if name.startswith("quiet") and "subprocess" in imported(name)}
-    assert starters == {"quiet.host.programs", "quiet.host.hold"}
+    assert starters == {"quiet.host.host", "quiet.host.hold"}
 
 
 @pytest.mark.slow

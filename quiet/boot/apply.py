@@ -70,7 +70,7 @@ def apply(host: Host, request: BootRequest, loader: str | None = None) -> BootRe
             # what the earlier apply's commands wrote is not among the files, so the record is still needed
             needed = bool(earlier and earlier.files and record.commands and not record.generated)
             try:
-                _back(host, disk, record, forget=not needed)
+                _back(disk, record, forget=not needed)
             except OSError as second:
                 raise Incomplete(
                     f"{_reason(error)}; restoring the files failed too: {_reason(second)}; correct this, then run "
@@ -137,7 +137,7 @@ def _begin(disk: Disk, plan: BootPlan, first: dict[str, FileEntry]) -> BootRecor
     return record
 
 
-def _back(host: Host, disk: Disk, record: BootRecord, forget: bool) -> None:
+def _back(disk: Disk, record: BootRecord, forget: bool) -> None:
     """Restore all recorded files to their state in the record, after a failed write or command. `forget`: remove the
     record too.
     """

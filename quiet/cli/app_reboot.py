@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from quiet.cli import boot, kernel, service
+from quiet.cli import boot, host
 from quiet.cli.options import REBOOT, Cpus, Json, Profile, Root
 
 _kernel = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Check the build configuration of the kernel.")
@@ -29,12 +29,12 @@ def install_service(
 
     A profile file outside /etc is copied to /etc/quiet. With --root, only the files are written.
     """
-    raise typer.Exit(service.install_service(profile, cpus, trust, root, as_json))
+    raise typer.Exit(host.install_service(profile, cpus, trust, root, as_json))
 
 
 def remove_service(root: Root = "/", as_json: Json = False) -> None:
     """Stop the systemd service, restore, and remove its files."""
-    raise typer.Exit(service.remove_service(root, as_json))
+    raise typer.Exit(host.remove_service(root, as_json))
 
 
 _Loader = Annotated[
@@ -100,7 +100,7 @@ def kernel_check(
     as_json: Json = False,
 ) -> None:
     """Report the build options that quiet can use. Exits with 0 when none is missing."""
-    raise typer.Exit(kernel.kernel_check(fragments or (), config, root, as_json))
+    raise typer.Exit(host.kernel_check(fragments or (), config, root, as_json))
 
 
 def add_to(app: typer.Typer) -> None:

@@ -112,7 +112,7 @@ def verify(result: Plan, applied: bool, measured: NoiseReport | None = None) -> 
         "cpus": to_json(result.cpus),
         "drift": changes(result.changes),
         "skips": skips(result.skips),
-        "noise": noise(measured) if measured else None,
+        "noise": to_object(measured) if measured else None,
     }
 
 
@@ -184,11 +184,6 @@ def service(done: ServiceReceipt) -> Json:
     "ran": whether the commands were run, not only shown.
     """
     return {**fields(done, "unit", "profile", "files", "commands", "ran"), "restored": not done.left}
-
-
-def noise(report: NoiseReport) -> Json:
-    """The JSON of `quiet noise --json`, and the "noise" of `quiet verify --json`."""
-    return to_object(report)
 
 
 def watch_event(event: WatchEvent) -> Json:

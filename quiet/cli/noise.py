@@ -80,7 +80,7 @@ def noise(cpus: str | None, texts: NoiseTexts, as_json: bool) -> int:
     measured = measuring.measure_and_judge(wanted, options, options.budgets, "--cpus", text.waiting, _applied(wanted))
     _save(measured, options)
     if as_json:
-        emit_json(json_output.noise(measured.report))
+        emit_json(json_output.to_object(measured.report))
     else:
         _show(measured)
     return 1 if measured.report.exceeded else 0

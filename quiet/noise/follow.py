@@ -26,7 +26,7 @@ from quiet.noise.attribute import Cause, Namer
 from quiet.noise.call_nesting import FAULT, IRQ, NMI, VECTOR, Frame, TraceEvent, build, outer_and_inner, shares
 from quiet.noise.clock import Clock
 from quiet.noise.counters import line_of
-from quiet.noise.measure import BUFFER_KB, open_traces
+from quiet.noise.measure import open_traces
 
 ENDING = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
 Interval = tuple[int, int]
@@ -104,7 +104,7 @@ class Follower:
         try:
             tracefs.check(self._host)
             online = Facts(self._host).online
-            mine, theirs = open_traces(self._host, self._cpus, online, BUFFER_KB, self._made, of="trial-")
+            mine, theirs = open_traces(self._host, self._cpus, online, self._made, of="trial-")
         except tracefs.NoTraceError as error:
             self._give_up(str(error))
             return

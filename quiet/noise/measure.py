@@ -122,7 +122,7 @@ def measure(
         alone: dict[int, float] = {}
         if traced:
             with _counting_instead(limits, naming):
-                traces = open_traces(host, wanted.cpus, facts.online, BUFFER_KB, stack)
+                traces = open_traces(host, wanted.cpus, facts.online, stack)
         if not traces:
             alone = {each.cpu: each.interruption() for each in started}
         with _on(traces):
@@ -278,9 +278,9 @@ def _counting_instead(limits: list[str], naming: list[str]) -> Iterator[None]:
 
 
 def open_traces(
-    host: Host, cpus: CpuSet, online: CpuSet, size_kb: int, stack: contextlib.ExitStack, of: str = ""
+    host: Host, cpus: CpuSet, online: CpuSet, stack: contextlib.ExitStack, of: str = ""
 ) -> list[tracefs.Instance]:
-    """Trace these CPUs, with a buffer of `size_kb` KiB for each, and the CPUs that send interrupts to them.
+    """Trace these CPUs, with a buffer of BUFFER_KB KiB for each, and the CPUs that send interrupts to them.
 
     Both traces end with the stack. `of` becomes part of the instances' names. Raises NoTraceError if the kernel
     cannot trace or does not permit it.
@@ -288,7 +288,7 @@ def open_traces(
     kinds = [*events.ON_THE_CPU, *events.vectors(host.names(f"{tracefs.mount(host)}/events/irq_vectors"))]
     small = max(64, SENDERS_KB // len(online))
     return [
-        stack.enter_context(tracefs.Instance(host, cpus, kinds, size_kb, f"{of}cpus")),
+        stack.enter_context(tracefs.Instance(host, cpus, kinds, BUFFER_KB, f"{of}cpus")),
         stack.enter_context(tracefs.Instance(host, online, decode.SENDING, small, f"{of}senders")),
     ]
 

@@ -23,9 +23,7 @@ def lines(report: NoiseReport) -> Iterator[str]:
         f"watched for {report.duration_s:.4g} s: {detector.clock}, loop {detector.loop_ns:.1f} ns, "
         f"clock step {detector.step_ns:.1f} ns, gaps of {show(detector.threshold_ns)} or more"
     )
-    if report.virtual:
-        kind = report.virtual.removeprefix("hypervisor").strip(" ()")
-        yield f"in a virtual machine{f': {kind}' if kind else ''}"
+    yield from machine(report.virtual)
     yield f"causes from {report.source}"
     for text in report.all_limits:
         yield f"  {text}"
@@ -47,7 +45,19 @@ def lines(report: NoiseReport) -> Iterator[str]:
         yield "no budget was given (--max-lost, --max-gap, --max-interrupts), so there is no verdict"
     else:
         yield "**quiet**: within the budgets"
-    for number, count in report.throttled.items():
+    yield from throttling(report.throttled)
+
+
+def machine(virtual: str | None) -> Iterator[str]:
+    """Yield a line that names the virtual machine; none on a physical machine."""
+    if virtual:
+        kind = virtual.removeprefix("hypervisor").strip(" ()")
+        yield f"in a virtual machine{f': {kind}' if kind else ''}"
+
+
+def throttling(counts: Mapping[int, int]) -> Iterator[str]:
+    """Yield a line for each CPU that was throttled; `counts`: how often, by CPU."""
+    for number, count in counts.items():
         if count:
             yield f"CPU {number} was throttled {plural(count, 'time')} because of heat or a power limit"
 

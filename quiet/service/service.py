@@ -37,7 +37,6 @@ _STOP = (
     f"stop {NAME}",
     f"stop {systemd_unit.AFTER}",
 )  # stopped together, the target would wait for units that the restore starts
-_FOR_ALL = 0o755
 _TAKES_ROOT = "installing or removing the service needs root; run this command with sudo"
 
 

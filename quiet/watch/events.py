@@ -61,3 +61,26 @@ class WatchEvent:
     def settled(self) -> bool:
         """Whether the drift has ended."""
         return self.event in (MENDED, REPAIRED)
+
+
+def ended(
+    why: str,
+    seconds: float,
+    cpu_s: float,
+    looks: int,
+    drifts: tuple[int, int, int] | None = None,
+    interruptions: int | None = None,
+) -> WatchEvent:
+    """The event at the end of a watch.
+
+    `drifts`: how many were detected, were repaired, and are still open; None: a watch without a profile.
+    """
+    detected, repaired, left = drifts or (0, 0, 0)
+    counts = [f"{detected} drifts, {repaired} repaired, {left} open"] if drifts else []
+    counts += [f"{interruptions} interruptions"] if interruptions is not None else []
+    share = 100 * cpu_s / seconds if seconds else 0.0
+    text = f"{why} after {seconds:.0f} s: {'; '.join(counts)}; {cpu_s:.2f} s of CPU time ({share:.3f} %)"
+    summary = WatchSummary(
+        round(seconds, 1), round(cpu_s, 4), round(share, 4), looks, detected, repaired, left, interruptions
+    )
+    return WatchEvent(ENDED, text=text, summary=summary)

@@ -20,7 +20,7 @@ from quiet.noise.attribute import Cause
 from quiet.noise.call_nesting import IRQ, SOFTIRQ
 from quiet.watch import events
 from quiet.watch.event_sources import StopSignals
-from quiet.watch.events import WatchEvent, WatchInterruption, WatchSummary
+from quiet.watch.events import WatchEvent, WatchInterruption
 from quiet.watch.history import HistoryWriter
 from quiet.watch.interrupt_counts import STOLEN, TICK, InterruptCounts, Interruption, called
 from quiet.watch.rate_limit import COUNTS_SHARE, spent
@@ -241,16 +241,4 @@ def watch_alone(monitor: Monitor, cpus: CpuSet, seconds: float | None, report: C
         finally:
             monitor.end()
         passed, cpu_s = time.monotonic() - began, spent() - cpu_began
-    why, share = signals.signal or "the time is up", 100 * cpu_s / passed if passed else 0.0
-    text = f"{why} after {passed:.0f} s: {monitor.total} interruptions; {cpu_s:.2f} s of CPU time ({share:.3f} %)"
-    summary = WatchSummary(
-        seconds=round(passed, 1),
-        cpu_seconds=round(cpu_s, 4),
-        cpu_percent=round(share, 4),
-        looks=looks,
-        drifts=0,
-        repaired=0,
-        open=0,
-        interruptions=monitor.total,
-    )
-    report(WatchEvent(events.ENDED, text=text, summary=summary))
+    report(events.ended(signals.signal or "the time is up", passed, cpu_s, looks, interruptions=monitor.total))

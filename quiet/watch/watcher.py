@@ -17,7 +17,7 @@ from quiet.settings.applied_state import AppliedState
 from quiet.settings.profile import Profile, load
 from quiet.watch import drift, events, inotify, watched_files
 from quiet.watch.event_sources import Pending, Sources, StopSignals
-from quiet.watch.events import WatchEvent, WatchSummary
+from quiet.watch.events import WatchEvent
 from quiet.watch.monitor import Monitor
 from quiet.watch.rate_limit import SETTLE_S, RateLimit, spent
 from quiet.watch.textfile import WatchState
@@ -93,8 +93,10 @@ class Watcher:
                 if self.monitor:
                     self.monitor.end(self._applied())
             seconds, cpu_s = time.monotonic() - began, spent() - cpu_began
-        self._end(why, seconds, cpu_s)
-        return 1 if self._ledger.seen > self._ledger.repaired else 0
+        ledger, interruptions = self._ledger, self.monitor.total if self.monitor else None
+        drifts = ledger.seen, ledger.repaired, len(ledger.open)
+        self._report(events.ended(why, seconds, cpu_s, self._checks, drifts, interruptions))
+        return 1 if ledger.seen > ledger.repaired else 0
 
     def _pin(self, housekeeping: str) -> None:
         if self._host.live:
@@ -266,24 +268,6 @@ class Watcher:
         if halted and not self._halted:
             self._report(WatchEvent(events.NOTE, text=_WAITING))
         self._halted = halted
-
-    def _end(self, why: str, seconds: float, cpu_s: float) -> None:
-        ledger = self._ledger
-        share = 100 * cpu_s / seconds if seconds else 0.0
-        summary = WatchSummary(
-            seconds=round(seconds, 1),
-            cpu_seconds=round(cpu_s, 4),
-            cpu_percent=round(share, 4),
-            looks=self._checks,
-            drifts=ledger.seen,
-            repaired=ledger.repaired,
-            open=len(ledger.open),
-            interruptions=self.monitor.total if self.monitor else None,
-        )
-        drifts = f"{ledger.seen} drifts, {ledger.repaired} repaired, {len(ledger.open)} open"
-        drifts += f"; {self.monitor.total} interruptions" if self.monitor else ""
-        text = f"{why} after {seconds:.0f} s: {drifts}; {cpu_s:.2f} s of CPU time ({share:.3f} %)"
-        self._report(WatchEvent(events.ENDED, text=text, summary=summary))
 
 
 def _at_work(state: AppliedState) -> bool:

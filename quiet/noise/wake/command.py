@@ -5,8 +5,7 @@ from __future__ import annotations
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from types import FrameType
+from dataclasses import dataclass
 
 from quiet import console
 from quiet.cpulist import CpuSet
@@ -18,6 +17,7 @@ from quiet.noise.measure_and_judge import ENDING, NoiseInterrupted, NoiseTexts, 
 from quiet.noise.wake import measure, report, table
 from quiet.noise.wake.measure import WakeRequest
 from quiet.noise.wake.report import WakeBudgets, WakeReport
+from quiet.noise.wake.sleeper import SleepRequest
 
 SECONDS = 10.0
 PERIOD_NS, LEAST_NS, MOST_NS = 1_000_000, 50_000, 1_000_000_000
@@ -27,11 +27,9 @@ GAPS_ONLY |= {"timeline": "; --save-trace writes the events of --stop-above", "p
 
 @dataclass(frozen=True, slots=True)
 class WakeOptions:
-    """The checked options of `quiet noise --wake`. `period`: in ns; `fifo` 0: an ordinary task."""
+    """The checked options of `quiet noise --wake`."""
 
-    seconds: float
-    period: int
-    fifo: int
+    sleep: SleepRequest
     trace: bool
     limits: WakeBudgets
     save_trace: str | None
@@ -60,24 +58,16 @@ def options(texts: NoiseTexts) -> WakeOptions:
         if texts.no_trace is not None:
             raise UsageError("--save-trace: writes events of the trace; omit --no-trace")
         console.check_savable(texts.save_trace, "--save-trace")
-    return WakeOptions(seconds, period, priority(texts.fifo), texts.no_trace is None, limits, texts.save_trace)
-
-
-@dataclass(slots=True)
-class _Signals:
-    """The received signals; the first signal ends the measurement, and the results so far are reported."""
-
-    came: list[int] = field(default_factory=list)
-
-    def end(self, number: int, _frame: FrameType | None) -> None:
-        self.came.append(number)
+    sleep = SleepRequest(period, round(seconds * 1e9), round(limits.stop_above_ns or 0), priority(texts.fifo))
+    return WakeOptions(sleep, texts.no_trace is None, limits, texts.save_trace)
 
 
 @contextmanager
-def _noting_signals() -> Iterator[_Signals]:
-    noted = _Signals()
+def _noting_signals() -> Iterator[list[int]]:
+    """Yield the received signals; the first signal ends the measurement, and the results so far are reported."""
+    noted: list[int] = []
     wanted = [number for number in ENDING if signal.getsignal(number) != signal.SIG_IGN]  # nohup ignores SIGHUP
-    before = {number: signal.signal(number, noted.end) for number in wanted}
+    before = {number: signal.signal(number, lambda came, _frame: noted.append(came)) for number in wanted}
     try:
         yield noted
     finally:
@@ -90,29 +80,22 @@ def run(cpus: CpuSet, wanted: WakeOptions, progress: Callable[[float, float], No
 
     Raises the errors of measure.measure(), and NoiseInterrupted if a signal arrives before the first wake-up.
     """
-    request = WakeRequest(
-        cpus,
-        wanted.period,
-        round(wanted.seconds * 1e9),
-        round(wanted.limits.stop_above_ns or 0),
-        wanted.fifo,
-        wanted.trace,
-    )
+    seconds = wanted.sleep.duration / 1e9
     with _noting_signals() as signals:
 
         def tick(passed: float) -> bool:
-            progress(passed, wanted.seconds)
-            return bool(signals.came)
+            progress(passed, seconds)
+            return bool(signals)
 
         host = Host()
         before = virtualization.throttled(host, cpus)
-        measured = measure.measure(host, request, tick)
+        measured = measure.measure(host, WakeRequest(cpus, wanted.sleep, wanted.trace), tick)
         throttled = slowed(before, virtualization.throttled(host, cpus))
-        progress(wanted.seconds, wanted.seconds)  # show 100 % even if the measurement ended early
-        if signals.came:
+        progress(seconds, seconds)  # show 100 % even if the measurement ended early
+        if signals:
             if not any(on.slept.wakes for on in measured.cpus.values()):
-                raise NoiseInterrupted(signals.came[0])
-            name = signal.Signals(signals.came[0]).name
+                raise NoiseInterrupted(signals[0])
+            name = signal.Signals(signals[0]).name
             measured.limits.append(f"ended early by {name}: the report covers the time until then")
         return report.make(measured, wanted.limits, throttled)
 

@@ -29,16 +29,10 @@ FAR_NS = 100_000  # the kernel's path from a wake-up to the thread is shorter, e
 
 @dataclass(frozen=True, slots=True)
 class WakeRequest:
-    """The options; times in ns.
-
-    `stop_above` 0: never stop early; `fifo`: SCHED_FIFO priority, 0: an ordinary task.
-    """
+    """The options. `sleep`: those of each CPU's thread."""
 
     cpus: CpuSet
-    period: int
-    duration: int
-    stop_above: int = 0
-    fifo: int = 0
+    sleep: SleepRequest
     trace: bool = True
 
 
@@ -87,13 +81,12 @@ def measure(host: Host, wanted: WakeRequest, tick: Tick = lambda _passed: False)
     """
     facts = Facts(host)
     detector.check_cpus(wanted.cpus, facts.online, facts.present, "--cpus")
-    seconds = wanted.duration / 1e9
+    seconds = wanted.sleep.duration / 1e9
     with elsewhere(wanted.cpus), contextlib.ExitStack() as stack:
         tracefs.remove_left_over(host)
         first = clock.moment()
         limits = self_inflicted(wanted.cpus, facts.online, "delay")
-        asked = SleepRequest(wanted.period, wanted.duration, wanted.stop_above, wanted.fifo)
-        started = stack.enter_context(sleepers(sorted(wanted.cpus), asked))
+        started = stack.enter_context(sleepers(sorted(wanted.cpus), wanted.sleep))
         tracer = _tracer(host, wanted, started, facts.online, limits, stack)
         before = idle_states.read(host, wanted.cpus)
         if tracer:
@@ -135,7 +128,8 @@ def _tracer(
         return None
     try:
         tracefs.check(host)
-        return stack.enter_context(WakeTracer(host, {each.cpu: each.pid for each in started}, online, wanted.period))
+        pids = {each.cpu: each.pid for each in started}
+        return stack.enter_context(WakeTracer(host, pids, online, wanted.sleep.period))
     except tracefs.NoTraceError as error:
         limits.append(f"kernel tracing is unavailable ({error}), so only the distribution is reported")
         if error.remedy:
@@ -172,7 +166,7 @@ def _anatomy(
     if traced is None:
         return None
     ticks = result.clock.ticks
-    since, until = window(each, result.clock, result.request.period)
+    since, until = window(each, result.clock, result.request.sleep.period)
     around = [event for event in traced.events[slept.cpu] if since <= event.time <= until]
     due = each.ticks - ticks(each.latency)
     thread = _thread(slept, states, traced)
@@ -182,7 +176,7 @@ def _anatomy(
 
 def _stopped(result: WakeMeasurement, traced: WakeTrace | None) -> None:
     """Add the CPU whose wake-up ended the measurement to the result, with the events around that wake-up."""
-    limit = result.request.stop_above
+    limit = result.request.sleep.stop_above
     over = {cpu: on for cpu, on in result.cpus.items() if limit and on.slept.most > limit}
     if not over:
         return

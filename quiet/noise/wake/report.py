@@ -236,8 +236,8 @@ def make(measured: WakeMeasurement, budgets: WakeBudgets, throttled: Mapping[int
     seconds = max((ns(on.slept.end - on.slept.begin) for on in measured.cpus.values()), default=0.0) / 1e9
     return WakeReport(
         duration_s=round(seconds, 6),
-        period_ns=measured.request.period,
-        fifo=measured.request.fifo,
+        period_ns=measured.request.sleep.period,
+        fifo=measured.request.sleep.fifo,
         source=measured.source,
         limits=tuple(measured.limits),
         virtual=measured.virtual or None,

@@ -23,7 +23,7 @@ BIN_NS = int(lib.QN_WAKE_BIN_NS)
 class SleepRequest:
     """The options of a sleeping thread, with times in nanoseconds.
 
-    `stop_above` 0: never stop early; `fifo` 0: an ordinary task.
+    `stop_above` 0: never stop early; `fifo`: SCHED_FIFO priority, 0: an ordinary task.
     """
 
     period: int

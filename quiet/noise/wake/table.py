@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from quiet.noise.budgets import show
 from quiet.noise.command_report import plural
-from quiet.noise.table import histogram
+from quiet.noise.table import histogram, machine, throttling
 from quiet.noise.wake.events_around import TimelineEvent
 from quiet.noise.wake.report import CpuWakes, StoppedAt, WakeReport, WakeUpReport
 
@@ -23,9 +23,7 @@ def lines(report: WakeReport) -> Iterator[str]:
     """Yield the lines of the whole report."""
     how = f"SCHED_FIFO {report.fifo}" if report.fifo else "an ordinary task"
     yield f"slept for {report.duration_s:.4g} s, a wake-up every {show(report.period_ns)}, as {how}"
-    if report.virtual:
-        kind = report.virtual.removeprefix("hypervisor").strip(" ()")
-        yield f"in a virtual machine{f': {kind}' if kind else ''}"
+    yield from machine(report.virtual)
     yield f"source of causes: {report.source}"
     for text in report.all_limits:
         yield f"  {text}"
@@ -42,9 +40,7 @@ def lines(report: WakeReport) -> Iterator[str]:
         yield "**quiet**: within the limits"
     else:
         yield "no limit was given (--max-latency, --stop-above), so there is no verdict"
-    for number, count in report.throttled.items():
-        if count:
-            yield f"CPU {number} was throttled {plural(count, 'time')} because of heat or a power limit"
+    yield from throttling(report.throttled)
 
 
 def _cpu(number: int, cpu: CpuWakes) -> Iterator[str]:

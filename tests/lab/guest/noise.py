@@ -54,7 +54,7 @@ def disturbed(disturb: Callable[[], Report], detectors: Any) -> Report:
     measured = measure.measure(Host(), wanted, go_on, detectors)
     assert "broke" not in done, done["broke"]
     assert not thread.is_alive(), done
-    return {"planted": done, "noise": json_output.noise(report.make(measured, NONE, {})), "gaps": gaps(measured)}
+    return {"planted": done, "noise": json_output.to_object(report.make(measured, NONE, {})), "gaps": gaps(measured)}
 
 
 def gaps(measured: measure.NoiseMeasurement) -> list[list[Any]]:

@@ -107,7 +107,7 @@ def measured(
 
 def shape(made: NoiseMeasurement, budgets: Budgets = NONE) -> dict[str, Any]:
     """The JSON of a measurement's report, as it is read again."""
-    return dict(json.loads(json.dumps(json_output.noise(report.make(made, budgets, {})))))
+    return dict(json.loads(json.dumps(json_output.to_object(report.make(made, budgets, {})))))
 
 
 def cpu_shape(made: NoiseMeasurement, cpu: int) -> dict[str, Any]:

@@ -166,7 +166,7 @@ def test_proven_gaps_are_reported() -> None:
     assert "--prove: nothing was measured with interrupts off: no tracer" in said(
         Proof(10, 0, Nanoseconds(0), {}, "no tracer")
     )
-    shape = json.loads(json.dumps(json_output.noise(report.make(measured(), NONE, {}, proof))))["proof"]
+    shape = json.loads(json.dumps(json_output.to_object(report.make(measured(), NONE, {}, proof))))["proof"]
     assert shape["cpus"]["1"] == {"gaps": 8, "max_ns": 152_000, "nmis": 2, "smis": 3}
 
 

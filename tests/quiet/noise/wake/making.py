@@ -9,7 +9,7 @@ from quiet.noise.wake.anatomy import Anatomy
 from quiet.noise.wake.events_around import TimelineEvent
 from quiet.noise.wake.idle_states import IdleState
 from quiet.noise.wake.measure import ExplainedWakeUp, WakeMeasurement, WakeRequest, WakesOnCpu
-from quiet.noise.wake.sleeper import BIN_NS, Slept, WakeUp
+from quiet.noise.wake.sleeper import BIN_NS, SleepRequest, Slept, WakeUp
 from tests.quiet.noise.making import CLOCK
 
 BINS = 100_000
@@ -46,7 +46,7 @@ def measured(
     timeline: Sequence[TimelineEvent] = (),
 ) -> WakeMeasurement:
     """A measurement of one CPU; the worst wake-ups have these anatomies, the highest latency first, the others none."""
-    request = WakeRequest(frozenset({one.cpu}), 1_000_000, 1_000_000_000, stop_above)
+    request = WakeRequest(frozenset({one.cpu}), SleepRequest(1_000_000, 1_000_000_000, stop_above))
     explained = [*anatomies, *([None] * len(one.worst))]
     worst = tuple(ExplainedWakeUp(each, how) for each, how in zip(one.worst, explained, strict=False))
     made = WakeMeasurement(CLOCK, request, "", "a synthetic source", ["a synthetic limit"], str(one.cpu), {})
