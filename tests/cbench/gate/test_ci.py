@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from string import Template
 from xml.etree import ElementTree
 
 import pytest
@@ -108,18 +109,35 @@ def test_the_action_compares_as_the_file_says_where_there_is_no_pull_request(tmp
     assert regressions(uploaded / "gate.xml") == []
 
 
+def gitlab(
+    folder: Path, *, installed: bool = True, **variables: str
+) -> tuple[subprocess.CompletedProcess[str], Path, Path]:
+    """The job of GitLab with these variables, as a runner executes it; its artifact and its JUnit report."""
+    job = yaml.safe_load((CONTRIB / "gitlab/cbench-gate.yml").read_text())[".cbench-gate"]
+    assert job["variables"]["GATE_SCRIPT"] == "contrib/gate.sh"  # of a project that has it
+    own = job["variables"] | {"GATE_SCRIPT": str(CONTRIB / "gate.sh")} | variables
+    done = run(["sh", "-e", "-c", "\n".join(job["script"])], folder, runner(folder, installed) | own)
+    (kept,) = job["artifacts"]["paths"]
+    report = job["artifacts"]["reports"]["junit"]
+    return done, folder / Template(kept).substitute(own), folder / Template(report).substitute(own)
+
+
 @pytest.mark.slow
 def test_the_job_of_gitlab_compares_the_commit_with_its_merge_base(tmp_path: Path) -> None:
     commits = merge_request(tmp_path)
-    job = yaml.safe_load((CONTRIB / "gitlab/cbench-gate.yml").read_text())[".cbench-gate"]
-    assert job["variables"]["GATE_SCRIPT"] == "contrib/gate.sh"  # of a project that has it
     given = {"CI_MERGE_REQUEST_DIFF_BASE_SHA": commits["merge base"], "CI_COMMIT_SHA": commits["head"]}
-    env = runner(tmp_path) | job["variables"] | given | {"GATE_SCRIPT": str(CONTRIB / "gate.sh")}
-    done = run(["sh", "-e", "-c", "\n".join(job["script"])], tmp_path, env)
+    done, kept, report = gitlab(tmp_path, **given)
     assert done.returncode == 1, done.stderr
-    (kept,) = job["artifacts"]["paths"]
-    assert (tmp_path / kept / "gate.md").read_text().startswith("**cbench gate: red")
-    assert regressions(tmp_path / job["artifacts"]["reports"]["junit"]) == ["BenchmarkT1"]
+    assert (kept / "gate.md").read_text().startswith("**cbench gate: red")
+    assert regressions(report) == ["BenchmarkT1"]
+
+
+def test_the_job_of_gitlab_keeps_the_results_in_the_directory_that_is_chosen(tmp_path: Path) -> None:
+    given = {"CI_MERGE_REQUEST_DIFF_BASE_SHA": "a", "CI_COMMIT_SHA": "b", "GATE_OUT": "elsewhere"}
+    done, kept, report = gitlab(tmp_path, installed=False, **given)
+    assert done.returncode == 2, done.stderr
+    assert (kept / "gate.md").read_text().startswith("**cbench gate: cannot judge")
+    assert ElementTree.parse(report).getroot().find("testcase/error") is not None
 
 
 @pytest.mark.slow
