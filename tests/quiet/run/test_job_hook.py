@@ -175,3 +175,17 @@ def test_a_job_that_starts_while_another_one_ends_waits_for_it(root: Path) -> No
         assert job(root, "start", "78").returncode == 0
     assert waiter.returncode == 0
     assert calls(root)[3:] == ["restore", "restored", "status", "apply", "verify"]
+
+
+@pytest.mark.parametrize(
+    ("shared", "code"),
+    [("OK", 1), ("YES", 1), ("USER", 1), ("NO", 0), ("TOPO", 0), (None, 0)],  # None: before Slurm 23.02
+)
+def test_slurm_gets_no_quiet_node_for_a_job_that_may_share_it(root: Path, shared: str | None, code: int) -> None:
+    text = (HOOK.parent / "slurm-prolog.sh").read_text().replace("/usr/local/sbin/quiet-job", str(root / "hook"))
+    known = {"SLURM_JOB_ID": "7"} | ({} if shared is None else {"SLURM_JOB_OVERSUBSCRIBE": shared})
+    done = subprocess.run(["/bin/sh", "-c", text], env=known, capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == code, done.stderr
+    assert (root / "calls").exists() == (code == 0)
+    shares = "slurm-prolog: job 7 may share this node with other jobs; set OverSubscribe=EXCLUSIVE for its partition"
+    assert done.stderr.splitlines() == ([] if code == 0 else [shares])
