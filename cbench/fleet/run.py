@@ -194,8 +194,8 @@ class Fleet:
             names = [name for name in names if name in ready or name not in new]
         for name in self._played(names, "started", ready) if names else ():
             node = self._state.nodes[name]
-            tried = node.attempts + (node.state != state.NEW)
-            self._change(name, replace(node, state=RUNNING, message="", seen_ns=time.time_ns(), attempts=tried))
+            started = replace(node, state=RUNNING, message="", seen_ns=time.time_ns(), attempts=node.attempts + 1)
+            self._change(name, started)
         self._save()
 
     def _played(self, names: Sequence[str], wanted: str, ready: Sequence[str] = ()) -> list[str]:

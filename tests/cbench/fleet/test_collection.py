@@ -10,6 +10,7 @@ import tarfile
 from pathlib import Path
 
 import pytest
+import yaml
 
 from cbench.fleet import wheels
 from cbench.fleet.ansible import COLLECTIONS, Played, environment, play, program
@@ -125,3 +126,30 @@ def test_ansible_shows_the_documentation_of_every_module() -> None:
     )
     assert done.returncode == 0, done.stderr
     assert all(json.loads(done.stdout)[name]["doc"]["options"] for name in names)
+
+
+@pytest.mark.parametrize("role", ["install", "node"])
+def test_the_argument_spec_of_a_role_has_its_variables_and_their_defaults(role: str) -> None:
+    name = f"quiet_cbench.bench.{role}"
+    done = subprocess.run(
+        [program("ansible-doc"), "-t", "role", "--json", name],
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    options = json.loads(done.stdout)[name]["entry_points"]["main"]["options"]
+    folder = COLLECTIONS / "ansible_collections/quiet_cbench/bench/roles" / role
+    defaults = yaml.safe_load((folder / "defaults/main.yml").read_text())
+    assert {variable: each["default"] for variable, each in options.items()} == defaults
+    assert all(each["description"] and each["type"] for each in options.values())
+
+
+@pytest.mark.slow
+def test_a_state_that_does_not_exist_is_refused_with_those_that_do(tmp_path: Path) -> None:
+    inventory(tmp_path, 1)
+    with open(os.devnull, "rb") as file:
+        known: dict[str, JsonValue] = {"quiet_cbench_state": "fetch", "quiet_cbench_bin": str(BIN)}
+        done = play(str(tmp_path / "hosts.json"), ["n0"], known, tmp_path / "log", file.fileno())
+    assert "must be one of: prepared, started, fetched, released, got: fetch" in done.failed["n0"]

@@ -130,7 +130,7 @@ def test_boot_parameters_of_the_owner_stay_and_those_of_a_fleet_go_with_a_reboot
     assert quiet(free, "status")["boot"] is None
     for _ in range(2):
         assert nodes["n0"].state == "released"
-        assert "reboot" in nodes["n1"].message.partition(run.NOT_RELEASED)[2]
+        assert "reboot" in f"; {nodes['n1'].message}".partition(run.NOT_RELEASED)[2]
         fleet(tmp_path, "release", "-o", "out", code=4)
         nodes = state.existing(folder).nodes
     (tmp_path / "nodes" / "n1" / "last-boot").write_text("another boot\n")

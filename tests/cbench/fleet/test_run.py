@@ -101,6 +101,25 @@ def test_a_node_with_a_persistent_error_is_given_up_with_the_reason_and_the_othe
 
 @pytest.mark.long
 @pytest.mark.slow
+def test_a_node_that_never_adds_a_trial_is_started_as_often_as_stated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run, "MOST_ATTEMPTS", 2)
+    bench = tmp_path / "bench.sh"
+    bench.write_text(f"#!/bin/sh\necho >>{tmp_path}/starts\nexit 7\n")
+    bench.chmod(0o755)
+    (tmp_path / "s.toml").write_text(f'[fleet]\nbin = "{BIN}"\ncommand = "cbench run --trials 2 -- {bench}"\n')
+    inventory(tmp_path, 1)
+    folder = tmp_path / "out"
+    start.begin(str(tmp_path / "hosts.json"), str(tmp_path / "s.toml"), folder)
+    with state.alone(folder) as lock:
+        nodes = run.Fleet(folder, lock, lambda _: None).run(0.1, 60).nodes
+    assert (tmp_path / "starts").read_text() == 2 * "\n"
+    assert "exited with 7" in nodes["n0"].message
+
+
+@pytest.mark.long
+@pytest.mark.slow
 def test_a_store_that_cannot_be_fetched_is_reported_kept_and_fetched_later(tmp_path: Path) -> None:
     study(tmp_path)
     inventory(tmp_path)
