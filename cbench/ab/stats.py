@@ -14,6 +14,8 @@ from functools import lru_cache
 from math import sqrt
 from statistics import NormalDist
 
+from cbench.stats.rank import doubled_ranks
+
 EXACT_UP_TO = 60
 """The largest number of differences for which the exact distribution is used instead of a normal approximation."""
 MANY = 600
@@ -98,17 +100,8 @@ def walsh(ordered: Sequence[float], k: int) -> float:
 
 def ranked(values: Sequence[float]) -> list[float]:
     """The rank of each value, from 1; equal values share their mean rank."""
-    order = sorted(range(len(values)), key=values.__getitem__)
-    ranks = [0.0] * len(values)
-    start = 0
-    while start < len(order):
-        end = start
-        while end < len(order) and values[order[end]] == values[order[start]]:
-            end += 1
-        for at in order[start:end]:
-            ranks[at] = (start + 1 + end) / 2
-        start = end
-    return ranks
+    doubled = doubled_ranks(sorted(values))
+    return [doubled[value] / 2 for value in values]
 
 
 def _middle(ordered: Sequence[float]) -> float:

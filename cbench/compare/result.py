@@ -160,7 +160,7 @@ def compare(
     if not 50 <= level < 100:  # also rejects nan
         raise UsageError(f"--level {level:g}: must be at least 50 and below 100 percent")
     within = None if threshold is None else share(threshold)
-    options = CompareOptions(headline, (100 - level) / 100, within, clean_only, force)
+    options = CompareOptions(headline, (100 - level) / 100, within, clean_only)
     old, *new = (os.fspath(each) for each in (a, b, *more))
     files = file_pairs(old, new)
     every = [(file, x.in_unit_of(y), y.in_unit_of(x)) for file in files for x, y in file.pairs]

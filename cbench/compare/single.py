@@ -4,16 +4,16 @@ verdict.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import isfinite
 
-from cbench.compare.in_time import one_after_the_other
 from cbench.compare.stats import CENTER, TOO_FEW, Comparison, NoHeadline, compare_samples, cycle_exact
 from cbench.compare.verdict import more_processes, notes, verdict
 from cbench.formats.reader import Number, TestSample
 from cbench.model import CALIBRATED_UNIT
 from cbench.results import LEFT_OUT
+from cbench.stats.stretches import mixed, stretches
 from quiet import UsageError
 
 AUTO = "auto"
@@ -24,14 +24,13 @@ STEADIER = 10
 @dataclass(frozen=True, slots=True)
 class CompareOptions:
     """The options of a comparison. `alpha`: 1 minus the interval's level; `threshold`: a share, None if there is no
-    threshold. `force`: compare numbers of different units too.
+    threshold.
     """
 
     headline: str = AUTO
     alpha: float = 0.05
     threshold: float | None = None
     clean_only: bool = False
-    force: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,3 +194,15 @@ def _clean(sample: TestSample, which: str) -> TestSample:
 def _side(sample: TestSample, headline: Number, spread: Number | None) -> ComparedSide:
     known = dict(sample.interruptions)
     return ComparedSide(len(sample.processes), sample.trials, sample.polluted, headline, spread, known)
+
+
+def one_after_the_other(a: Sequence[int], b: Sequence[int]) -> str | None:
+    """The side that was measured first, "A" or "B", by the start times of the processes; None if the sides were
+    interleaved or times are unknown. A change on the host between the sides would look like a difference.
+    """
+    if not a or not b or set(a) & set(b):
+        return None
+    order = [side for _, side in sorted([*((at, "A") for at in a), *((at, "B") for at in b)])]
+    if mixed(len(a), len(b), stretches(order)):
+        return None
+    return order[0]

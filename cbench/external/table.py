@@ -62,7 +62,7 @@ def command_lines(result: CommandResult) -> list[str]:
     head = result.headline
     lines = [
         result.workload,
-        f"{_estimated(head)}   median and 95 % interval, {count:,} {_plural(count, 'trial')} {placed}",
+        f"{_estimated(head)}   median and 95 % interval, {counted(count, 'trial')} {placed}",
     ]
     deviation = "" if result.standard_deviation is None else f" ± {duration(result.standard_deviation)}"
     lines.append(
@@ -84,9 +84,9 @@ def command_lines(result: CommandResult) -> list[str]:
 def disturbed_line(polluted: int, trials: int, causes: Sequence[CauseCount]) -> str:
     """A line with the number of disturbed trials and the causes."""
     if not polluted:
-        return f"disturbed: none of {trials:,} {_plural(trials, 'trial')}"
+        return f"disturbed: none of {counted(trials, 'trial')}"
     shown = ", ".join(f"{row.cause} {row.trials:,}" for row in causes[:MOST_CAUSES])
-    return f"disturbed: {polluted:,} of {trials:,} {_plural(trials, 'trial')} (trials by cause: {shown})"
+    return f"disturbed: {polluted:,} of {counted(trials, 'trial')} (trials by cause: {shown})"
 
 
 def _interrupts(result: CommandResult) -> list[str]:
@@ -150,7 +150,3 @@ def duration(ns: float) -> str:
         if ns >= size:
             return f"{ns / size:.4g} {unit}" if ns < 1000 * size else f"{ns / size:,.0f} {unit}"
     return f"{ns:.0f} ns"
-
-
-def _plural(count: int, word: str) -> str:
-    return word if count == 1 else f"{word}s"

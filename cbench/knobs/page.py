@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from cbench.knobs import figure, table
+from typing import Any
+
+from cbench.knobs import table
 from cbench.knobs.result import KnobsResult
 from cbench.report.page import Figure, Table, render
+from cbench.report.svg import BROAD, DARK, GREY, shortened, svg
 from cbench.report.text import counted
 
 
@@ -15,7 +18,7 @@ def page(result: KnobsResult) -> str:
         figures.append(
             Figure(
                 "effects",
-                figure.effects(result),
+                _effects(result),
                 "Effects",
                 f"Change in the {result.title} when one knob is left out, with its 95 % interval.",
                 broad=True,
@@ -39,3 +42,19 @@ def page(result: KnobsResult) -> str:
         inert=", ".join(result.inert),
         profile=", ".join(result.written),
     )
+
+
+def _effects(result: KnobsResult) -> str:
+    """The figure of effects as SVG text: dots and intervals, the largest effect at the top."""
+    known = [each for each in result.effects if each.effect is not None and each.interval is not None]
+
+    def draw(axes: Any) -> None:
+        for at, each in enumerate(reversed(known)):
+            axes.plot(each.interval, [at, at], color=DARK, linewidth=1.2)
+            axes.plot([each.effect], [at], "o", color=DARK, markersize=4)
+        axes.axvline(0, color=GREY, linewidth=0.8)
+        axes.set_yticks(range(len(known)), [shortened(each.knob) for each in reversed(known)])
+        axes.set_ylim(-0.6, len(known) - 0.4)
+        axes.set_xlabel(f"change without the knob, {result.unit}")
+
+    return svg("effects", draw, height=0.9 + 0.28 * len(known), width=BROAD)

@@ -165,8 +165,8 @@ def run_command(
             write_json(job)
         return
     start = lifecycle.StartStudy(study, output, host)
-    with table.StudyBar() as bar:
-        status = start.run(bar.show)
+    with table.study_progress() as progress:
+        status = start.run(progress)
     tell_or_json(status, as_json, table.finished(status))
 
 
@@ -183,8 +183,8 @@ def resume_command(
             write_json(job)
         return
     resume = lifecycle.ResumeStudy(data)
-    with table.StudyBar() as bar:
-        status = resume.run(bar.show)
+    with table.study_progress() as progress:
+        status = resume.run(progress)
     tell_or_json(status, as_json, table.finished(status))
 
 

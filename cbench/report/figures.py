@@ -5,10 +5,11 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterator
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
-from quiet import QuietError, UsageError, check_savable
+from quiet import UsageError, check_savable, save
 
 FORMATS = (".svg", ".png")
 
@@ -42,19 +43,8 @@ def figure(path: str, rows: int, option: str = "-o") -> Iterator[Any]:
         made, axes = plt.subplots(rows, 1, sharex=True, figsize=(9, 3.6 * rows), layout="constrained")
         try:
             yield axes
-            _save(made, path, option)
+            kind, file = Path(path).suffix.lower()[1:], BytesIO()
+            made.savefig(file, format=kind, dpi=150, metadata={"Date": None} if kind == "svg" else None)
+            save(path, file.getvalue(), option)
         finally:
             plt.close(made)
-
-
-def _save(made: Any, path: str, option: str) -> None:
-    beside = f"{path}.{os.getpid()}.new"
-    kind = Path(path).suffix.lower()[1:]
-    try:
-        made.savefig(beside, format=kind, dpi=150, metadata={"Date": None} if kind == "svg" else None)
-        os.replace(beside, path)
-    except OSError as error:
-        raise QuietError(f"{option} {path}: {error.strerror}") from None
-    finally:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(beside)

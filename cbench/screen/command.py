@@ -201,8 +201,8 @@ def resume_command(data: Data, *, detach: Detach = False, as_json: Json = False)
 def _run(experiment: StartScreen | ResumeScreen, as_json: bool) -> None:
     from cbench.study import table
 
-    with table.StudyBar() as bar:
-        reached = experiment.run(bar.show)
+    with table.study_progress() as progress:
+        reached = experiment.run(progress)
     tell_or_json(reached, as_json, table.finished(reached, "screen"))
     for words in experiment.clocks():
         tell(words)

@@ -8,7 +8,6 @@ the interval ends.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from math import sqrt
 
 import numpy as np
@@ -18,9 +17,6 @@ from cbench.stats.bca import corrected, quantiles, share_below
 from cbench.stats.bootstrap import rounding
 from cbench.stats.distributions import t_quantile
 from cbench.stats.interval import Values, exponent
-
-Progress = Callable[[float], None]
-"""A function that is called with the completed fraction, from 0 to 1."""
 
 KEPT = 1 << 22
 """The maximum number of a batch's replicates in memory at a time: 32 MB."""
@@ -44,12 +40,7 @@ def t_ends(samples: Values, level: float) -> tuple[Values, Values]:
 
 
 def bca_ends(
-    samples: Values,
-    level: float,
-    replicates: int,
-    ties: str,
-    rng: np.random.Generator,
-    progress: Progress | None = None,
+    samples: Values, level: float, replicates: int, ties: str, rng: np.random.Generator
 ) -> tuple[Values, Values]:
     """The ends of the BCa intervals of the mean, one per row; each row is a sample of at least 3 finite values. NaN if
     a row has no interval; the width is 0 if all values of a row are equal.
@@ -63,8 +54,6 @@ def bca_ends(
     for start in range(0, rest.size, rows):
         at = rest[start : start + rows]
         low[at], high[at] = _batch(samples[at], level, ties, drawn[: at.size], rng)
-        if progress is not None:
-            progress(min(start + rows, rest.size) / rest.size)
     return low, high
 
 

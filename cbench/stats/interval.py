@@ -45,6 +45,11 @@ class Interval:
     why: str | None = None
 
     @property
+    def ends(self) -> tuple[float, float] | None:
+        """Both ends; None if there is no interval."""
+        return None if self.low is None or self.high is None else (self.low, self.high)
+
+    @property
     def width(self) -> float | None:
         """The width, high - low; None if there is no interval."""
         return None if self.low is None or self.high is None else self.high - self.low

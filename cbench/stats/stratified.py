@@ -167,12 +167,7 @@ def _centre(part: _Stratum) -> int:
 def _distribution(scores: tuple[int, ...], size: int | None) -> Values:
     """The probability of each sum, beginning with the smallest."""
     if size is None:
-        signed = np.zeros(sum(scores) + 1)
-        signed[0] = 1.0
-        for score in scores:
-            signed *= 0.5
-            signed[score:] += signed[: signed.size - score].copy()
-        return signed
+        return sign_distribution(scores)
     base, n = scores[0], len(scores)
     most = sum(scores[-size:]) - size * base
     ways = np.zeros((size + 1, most + 1))
@@ -184,3 +179,19 @@ def _distribution(scores: tuple[int, ...], size: int | None) -> Values:
             ways /= ways.max()
     found = ways[size, sum(scores[:size]) - size * base :]
     return np.asarray(found / found.sum())
+
+
+def sign_distribution(scores: Sequence[int]) -> Values:
+    """The probability of each sum of the scores with a positive sign, from 0 to sum(scores), if all signs are random.
+
+    The shift algorithm: each score adds the distribution, shifted by the score, to the distribution.
+    """
+    chances = np.zeros(sum(scores) + 1)
+    chances[0] = 1.0
+    upto = 0
+    for score in scores:
+        half = chances[: upto + 1] / 2
+        chances[: upto + 1] = half
+        chances[score : upto + score + 1] += half
+        upto += score
+    return chances

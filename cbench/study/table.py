@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from importlib.util import find_spec
-from types import TracebackType
-from typing import Self
 
 from rich.markup import escape
 
@@ -18,27 +18,19 @@ from cbench.study.runner import StudyProgress
 MOST_REASONS = 5
 
 
-class StudyBar:
+@contextmanager
+def study_progress() -> Iterator[Callable[[StudyProgress], None]]:
     """A progress bar with the finished trials, the current test and the remaining time. It is shown only on a terminal,
     and drawn between trials.
     """
+    with TrialBar() as bar:
 
-    def __init__(self) -> None:
-        self._bar = TrialBar()
+        def show(progress: StudyProgress) -> None:
+            left = "" if progress.left_s is None else f", {span(progress.left_s)} to go"
+            text = f"run {progress.run + 1} of {progress.runs}: {progress.test}{left}"
+            bar.show(text, progress.done, progress.of)
 
-    def __enter__(self) -> Self:
-        self._bar.__enter__()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._bar.__exit__(kind, error, trace)
-
-    def show(self, progress: StudyProgress) -> None:
-        left = "" if progress.left_s is None else f", {span(progress.left_s)} to go"
-        text = f"run {progress.run + 1} of {progress.runs}: {progress.test}{left}"
-        self._bar.show(text, progress.done, progress.of)
+        yield show
 
 
 def warn_without_numpy() -> None:

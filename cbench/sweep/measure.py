@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from cbench.measure import measurement
 from cbench.measure.options import MeasureOptions
 from cbench.model import Result, Workload
+from cbench.report.text import counted
 from cbench.sweep.sizes import binary
 from cbench.workloads import registry
 from quiet import QuietError, UsageError
@@ -75,7 +76,7 @@ def run(
     measurement.measure(  # an error here, such as a missing counter, would occur in every cell
         [workload], [settings[first]], [cpu], isolated=isolated, options=replace(options, trials=1), show=_silent
     )
-    tell(f"{_many(len(cells), 'cell')} of {_many(options.trials, 'trial')}")
+    tell(f"{counted(len(cells), 'cell')} of {counted(options.trials, 'trial')}")
     begun = time.monotonic()
     measured: list[SweepCell] = []
     errors: list[QuietError] = []
@@ -112,7 +113,3 @@ def _silent(_text: str, _trials: int, _wanted: int) -> None:
 def duration(seconds: float) -> str:
     """A rounded duration as text, such as "40 s" or "3 min"."""
     return f"{max(round(seconds), 1)} s" if seconds < 100 else f"{round(seconds / 60)} min"
-
-
-def _many(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"

@@ -32,14 +32,14 @@ def validate_command(
     as_json: Json = False,
 ) -> None:
     """Validate the instruments on work with a known answer. Exits with 1 if an instrument is at fault."""
-    from cbench.study.table import StudyBar
+    from cbench.study.table import study_progress
     from cbench.validate.plan import ValidateOptions
     from cbench.validate.run import validated
 
     chosen = tuple(workload or ()), tuple(instrument or ())
     options = ValidateOptions(output, samples, *chosen, quick, seed, not no_run)
-    with StudyBar() as bar:
-        result = validated(options, bar.show)
+    with study_progress() as progress:
+        result = validated(options, progress)
     from cbench.validate.table import validation  # needs numpy; validated() reports if it is missing
 
     show(result, as_json, validation)

@@ -44,7 +44,6 @@ from cbench.validate.plan import ETALON, metric_name
 from cbench.validate.result import (
     AgreementResult,
     ClockResult,
-    Ends,
     FindingResult,
     MetricSummary,
     ValidatedWorkload,
@@ -191,8 +190,8 @@ def _agreements(series: ValidationSeries, measured: ValidationData, level: float
             first=first,
             second=second,
             instruments=(second,),
-            interval=_ends(agreed.interval),
-            ratio_interval=_ends(agreed.ratio_interval),
+            interval=agreed.interval and agreed.interval.ends,
+            ratio_interval=agreed.ratio_interval and agreed.ratio_interval.ends,
             holds=None if agreed.ratio is None or not judge else _near(agreed.ratio, agreed.ratio_interval, paired),
         )
 
@@ -236,8 +235,8 @@ def _clocks(measured: ValidationData, level: float) -> Iterator[ClockResult]:
             ClockResult,
             estimate,
             instruments=(name,),
-            t_mean=_ends(estimate.t_mean),
-            bca_mean=_ends(estimate.bca_mean),
+            t_mean=estimate.t_mean and estimate.t_mean.ends,
+            bca_mean=estimate.bca_mean and estimate.bca_mean.ends,
             said=min(row),
             holds=abs(min(row) / wanted - 1) <= CLOCK_SHARE,
         )
@@ -249,9 +248,3 @@ def _hz(series: ValidationSeries) -> int | None:
 
 def _resolution(measured: ValidationData, read: str) -> float:
     return next((each.resolution_s or 0.0 for each in measured.about.instruments if each.read == read), 0.0)
-
-
-def _ends(interval: Interval | None) -> Ends:
-    if interval is None or interval.low is None or interval.high is None:
-        return None
-    return interval.low, interval.high

@@ -18,6 +18,7 @@ import numpy as np
 from cbench.order.stats.permutation import WORK
 from cbench.stats.distributions import beta_sf, chi2_sf
 from cbench.stats.kruskal import tied
+from cbench.stats.stratified import sign_distribution
 from cbench.stats.trials import Codes, Flags, Values
 
 FEWEST_PAIRS = 6
@@ -105,17 +106,7 @@ def signed_ranks(away: Values) -> SignedRanks | None:
     return SignedRanks(away.size, total, p)
 
 
-@lru_cache(maxsize=256)
-def _chances(ranks: tuple[int, ...]) -> Values:
-    """The probability of each possible sum of the positive ranks, computed by the shift algorithm."""
-    found = np.zeros(sum(ranks) + 1)
-    found[0] = 1.0
-    upto = 0
-    for rank in ranks:
-        found *= 0.5
-        found[rank : upto + rank + 1] += found[: upto + 1].copy()
-        upto += rank
-    return found
+_chances = lru_cache(maxsize=256)(sign_distribution)
 
 
 def _counted(ranks: tuple[int, ...], total: int) -> float:

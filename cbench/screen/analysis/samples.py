@@ -15,7 +15,7 @@ from cbench.screen.stats.adaptive import adaptive_bca
 from cbench.screen.stats.practical_significance import Materiality, OwnWidths, materiality, subsampling
 from cbench.stats.bca import MOST_EXACT, bca_exact
 from cbench.stats.etalon import FirstRun, first_run
-from cbench.stats.interval import MID, STRICT, Interval, deviation, t_interval
+from cbench.stats.interval import MID, STRICT, deviation, t_interval
 
 PIXELS = 200
 """The height in pixels of a panel in the plot of means; one pixel is the tolerance for the ends of intervals."""
@@ -78,9 +78,9 @@ def samples(
                 min=float(values.min()) if known else None,
                 max=float(values.max()) if known else None,
                 alike=bool(known and values.min() == values.max()),
-                bca_mid=_ends(mid),
-                bca_strict=_ends(strict),
-                t=_ends(plain),
+                bca_mid=mid.ends,
+                bca_strict=strict.ends,
+                t=plain.ends,
                 replicates=mid.replicates,
                 why=mid.why or plain.why,
                 first_run=_first(first_run(values, first_alpha)),
@@ -102,10 +102,6 @@ def tolerances(series: Sequence[ResponseSeries], confidence: float) -> list[floa
         ends += [end for interval in intervals for end in (interval.low, interval.high) if end is not None]
         spans[key] = max(spans.get(key, 0.0), max(ends) - min(ends) if ends else 0.0)
     return [spans[key] / PIXELS or inf for key in keys]
-
-
-def _ends(interval: Interval) -> Ends | None:
-    return None if interval.low is None or interval.high is None else (interval.low, interval.high)
 
 
 def _first(run: FirstRun) -> FirstRunResult | None:

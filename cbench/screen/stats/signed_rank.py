@@ -25,6 +25,7 @@ import numpy as np
 from cbench.screen.stats.effects import Values
 from cbench.stats.distributions import beta_sf
 from cbench.stats.interval import exponent
+from cbench.stats.stratified import sign_distribution
 
 COUNTED = 12
 """With at most this many blocks, all sign combinations are enumerated."""
@@ -160,12 +161,5 @@ def chance_of_sum(size: Values, total: float, step: float) -> float | None:
         return None
     if not wanted:
         return 1.0
-    chances = np.zeros(whole + 1)  # by the sum of the scores with positive sign
-    chances[0] = 1.0
-    upto = 0
-    for part in parts.tolist():
-        half = chances[: upto + 1] / 2
-        chances[: upto + 1] = half
-        chances[part : upto + part + 1] += half
-        upto += part
+    chances = sign_distribution(parts.tolist())
     return min(1.0, 2 * float(chances[(whole + wanted + 1) // 2 :].sum()))

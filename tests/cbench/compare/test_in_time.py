@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cbench.compare.in_time import one_after_the_other
+from cbench.compare.single import one_after_the_other
 
 CASES = [
     ([1, 2, 3, 4], [5, 6, 7, 8], "A"),
