@@ -65,7 +65,9 @@ class FrequencyRange:
 
 @dataclass(frozen=True, slots=True)
 class OneAfterTheOther:
-    """Comparisons of equal code in which all of A ran before B: `called` of `of` comparisons reported a difference."""
+    """Comparisons of equal code in which all of A ran before B: their number (`of`), and how many of them reported a
+    difference (`called`).
+    """
 
     called: int
     of: int

@@ -54,9 +54,9 @@ class GateSession:
     """The data of one session. `orders`: per block, the arms in the order in which they ran.
 
     `left_out`: tests that cannot be judged, with the reason. `only_in_old`, `only_in_new`: tests that only one side
-    has. `not_copied`: the reason why old itself serves as its copy, "" if there is a copy. `ended`: blocks, effect or
-    budget. `trials`: every run of the blocks, with its disturbances. `layouts`: number of builds of both arms that the
-    blocks use in turn.
+    has. `not_copied`: the reason why old itself serves as its copy, "" if there is a copy. `ended`: the
+    limit that ended the session, "blocks", "effect" or "budget". `trials`: every run of the blocks, with its
+    disturbances. `layouts`: the number of builds of both arms that the blocks use in turn.
     """
 
     tests: tuple[SessionTest, ...]

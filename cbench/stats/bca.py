@@ -61,7 +61,7 @@ class CenteredSample:
 
 @dataclass(frozen=True, slots=True)
 class IntervalKind:
-    """The level and the convention of ties of an interval. Raises ValueError if either is invalid."""
+    """The confidence level of an interval and its convention for ties. Raises ValueError if either is invalid."""
 
     level: float
     ties: str
@@ -88,7 +88,7 @@ def bca(
     There is no interval, with the reason in `why`, for fewer than 3 values, for values that are not finite or too far
     apart, if no replicate or every replicate is below the estimate, and if the acceleration is too large for the level.
     If all values are equal, the interval has the width 0, with a caveat in `why`. Raises ValueError for a level outside
-    (0, 1), an unknown convention of ties, fewer than 1 replicate, or values of more than one dimension.
+    (0, 1), an unknown convention for ties, fewer than 1 replicate, or values of more than one dimension.
     """
     kind = IntervalKind(level, ties)
     if replicates < 1:
@@ -134,7 +134,7 @@ def of_replicates(centered: CenteredSample, replicates: Values, kind: IntervalKi
 def bca_exact(values: ArrayLike, level: float = 0.95, ties: str = MID) -> Interval:
     """The exact BCa interval from all n^n resamples of at most 8 values, each counted once, without random draws. There
     is no interval in the cases of bca(). Raises ValueError for more than 8 values, an invalid level, or an unknown
-    convention of ties.
+    convention for ties.
     """
     kind = IntervalKind(level, ties)
     centered = sample(values, kind)

@@ -236,14 +236,14 @@ def _version(path: Path, connection: sqlite3.Connection) -> int:
         connection.execute("COMMIT")
     except sqlite3.DatabaseError as error:
         if getattr(error, "sqlite_errorname", "") == "SQLITE_NOTADB":
-            raise UsageError(f"{path}: not a store of cbench") from None
+            raise UsageError(f"{path}: not a cbench store") from None
         raise
     except UnicodeDecodeError as error:  # SQLite's message quotes the schema
         raise QuietError(f"{path}: damaged: {one_line(str(error))}") from None
     if application == 0 and version == 0 and tables == 0:
         return 0
     if application != APPLICATION_ID:
-        raise UsageError(f"{path}: an SQLite file, but not a store of cbench")
+        raise UsageError(f"{path}: an SQLite file, but not a cbench store")
     if version < 1:
         raise QuietError(f"{path}: damaged: its format number is {version}")
     if version > VERSION:

@@ -1,4 +1,4 @@
-"""Run trials of cbench's workloads like `cbench run WORKLOAD --trials 1 --warmup 0`, each in a separate process.
+"""Run trials of cbench's workloads as `cbench run WORKLOAD --trials 1 --warmup 0` does, each in a separate process.
 
 No trial is discarded, because a study looks for effects of earlier tests. As in every trial of cbench, the workload (or
 the share of it that `rewarm_share` determines) is called once, untimed, right before the timed call. The whole study

@@ -86,7 +86,7 @@ def header(path: Path) -> list[str]:
         with open(path, newline="", encoding="utf-8-sig") as file:
             first = next(csv.reader(file), None)
     except (UnicodeDecodeError, csv.Error):
-        raise UsageError(f"{path}: not a store of cbench, a Parquet file or UTF-8 text") from None
+        raise UsageError(f"{path}: not a cbench store, a Parquet file or UTF-8 text") from None
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror}") from None
     if first is None:

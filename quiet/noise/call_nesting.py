@@ -138,7 +138,7 @@ class CallStack:
     def _end(self, event: TraceEvent) -> None:
         """Close the frame that ends, and its open inner frames.
 
-        The first frame to end may have begun before the trace; its recorded begin is then the begin of the trace.
+        The first frame to end may have started before the trace; its `begin` is then the start of the trace.
         """
         for depth in range(len(self.open) - 1, -1, -1):
             frame = self.open[depth]

@@ -43,7 +43,9 @@ class Frequency:
 
 
 def by_chains(cpus: Iterable[int]) -> Frequency | None:
-    """Measure the frequency of at most FEW CPUs with chains, right after a command; None if that is impossible."""
+    """Measure the frequency of at most FEW CPUs with chains of additions, right after a command; None if
+    that is impossible.
+    """
     from quiet.noise.core_frequency import CoreFrequency, core_frequency  # slow to load, rarely needed
 
     measured: list[CoreFrequency] = []

@@ -29,7 +29,7 @@ def run_helper() -> int:
     channel = HelperChannel(socket.socket(fileno=os.dup(0)), FROM_FRONT)
     peer = channel.peer()
     if peer.uid < 0:
-        raise UsageError("run-helper: standard input is not a local socket")
+        raise UsageError("run-helper: standard input is not a local socket; `quiet run` starts this helper")
     if any(uid != peer.uid for uid in _callers()):
         text = "run-helper: the socket does not belong to the user who started it"
         channel.send(RunFailure(text, Refused.exit_code))

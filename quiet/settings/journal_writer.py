@@ -123,8 +123,8 @@ class Journal:
         self._add({"op": "settled", "values": values})
 
     def restore(self, conflicts: Iterable[str], foreign: Iterable[str]) -> None:
-        """Start a restore: record the targets that another program changed: written ones (`conflicts`) and others
-        (`foreign`).
+        """Record the start of a restore, with the targets that another program changed: written ones (`conflicts`) and
+        others (`foreign`).
         """
         self._add({"op": "restore", "conflicts": sorted(conflicts), "foreign": sorted(foreign)})
 

@@ -159,7 +159,7 @@ def execute(
 
 
 def _bind(parent: int) -> None:
-    """Make this child process end with its parent, even if the parent has already ended."""
+    """Make the kernel kill this child process when its parent ends; exit if the parent has already ended."""
     if not die_with_parent(parent):
         os._exit(1)
 

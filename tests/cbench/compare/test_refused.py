@@ -18,7 +18,7 @@ def test_a_file_of_sqlite_that_is_not_a_store_is_reported_in_one_line(a: Path, t
     connection = sqlite3.connect(tmp_path / "other.db")
     connection.execute("CREATE TABLE mine (a)")
     connection.close()
-    fails(a, tmp_path / "other.db", "an SQLite file, but not a store of cbench")
+    fails(a, tmp_path / "other.db", "an SQLite file, but not a cbench store")
 
 
 @pytest.mark.parametrize("values", ["1" + "0" * 400, "1e999", '"x"', "[1]", "null", "1], [", "[" * 100_000])

@@ -41,7 +41,7 @@ def cbench(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
         (GOOD + "0,0,0,1\n0,0,1\n", "line 3: 3 columns, not 4"),
         (GOOD + "0,0,0,1\n1,0,0,1\n0,0,0,2\n", "line 4: column iteration: " + TWICE),
         ("a,a,iteration,value\n", "column a appears twice"),
-        ("\0\x80\xff", "not a store of cbench, a Parquet file or UTF-8 text"),
+        ("\0\x80\xff", "not a cbench store, a Parquet file or UTF-8 text"),
         (GOOD + "".join(f"{n},0,0,1\n" for n in range(60)), "column a: 60 levels: too many for a factor; " + MANY),
     ],
 )  # fmt: skip

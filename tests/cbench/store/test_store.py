@@ -222,9 +222,9 @@ def newer(folder: Path) -> Path:
 
 
 REFUSED = [
-    (plain, "not a store of cbench"),
-    (short, "not a store of cbench"),
-    (foreign, "an SQLite file, but not a store of cbench"),
+    (plain, "not a cbench store"),
+    (short, "not a cbench store"),
+    (foreign, "an SQLite file, but not a cbench store"),
     (newer, f"written by a newer cbench (format {VERSION + 1}"),
     (lambda folder: folder, "is a directory"),
     (lambda folder: folder / "none" / "s.db", "there is no directory"),

@@ -171,7 +171,7 @@ def test_a_wrong_row_is_named_by_its_line(path: Path, row: str, message: str) ->
         (b"test,order,value,test\na,fixed,1,b\n", "column test appears twice"),
         (b"test,order,value,run,run\na,fixed,1,1,1\n", "column run appears twice"),
         (b"test,order,value\n" + b"a,fixed,1\n" * 9999 + b"\xff\xfe,fixed,1\n", "or later: not UTF-8 text"),
-        (b"\xff\xfet\x00e\x00", "not a store of cbench, a Parquet file or UTF-8 text"),
+        (b"\xff\xfet\x00e\x00", "not a cbench store, a Parquet file or UTF-8 text"),
         (b"\x1f\x8b\x08\x00\x00\xfe", "damaged gzip file"),
         (
             b"PAR1 is how a Parquet file begins",
