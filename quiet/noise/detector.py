@@ -1,37 +1,29 @@
-"""Run the detector: one process per CPU, pinned, with locked memory, and without other work."""
+"""Run the detector: one pinned process per CPU, without other work."""
 
 from __future__ import annotations
 
 import contextlib
 import os
-import signal
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from statistics import median
 from struct import Struct
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple
 
-from quiet.errors import QuietError, Refused, UsageError
-from quiet.machine import affinity
+from quiet.errors import Refused, UsageError
 from quiet.noise._noise import ffi, lib
 from quiet.noise.attribute import Gap
 from quiet.noise.calibration import calibrate, faults, interruptions, periods
 from quiet.noise.chains import Chain
 from quiet.noise.core_frequency import FEWEST, LENGTH, ChainFacts, chain_facts, time_chains
+from quiet.noise.pinned import DetectorError, Pinned, started
 
 CAPACITY = 1 << 20  # maximum number of gaps kept per CPU (24 MiB)
 MEMORY = 256 << 20  # maximum memory for the gaps of all CPUs together
 _GAP = Struct("=QQII")  # qn_gap in detector.h
 GAP_BYTES = _GAP.size
 LOOPS = 3  # the default threshold, in periods of the loop
-START_S = 60  # time limit until a detector is ready
-
-
-class DetectorError(QuietError):
-    """A detector or a sleeping thread could not measure; the message has the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +93,7 @@ _ORDERS: dict[str, Callable[[], object]] = {
 }
 
 
-class Detector:
+class Detector(Pinned):
     """The process of a detector.
 
     Call in this order: `placed`, measurements on the CPU, `ready`, `go`, `leave`, `chains_after`, `result`. The methods
@@ -110,68 +102,28 @@ class Detector:
 
     def __init__(self, cpu: int, request: DetectorRequest) -> None:
         """Fork the process. Raises DetectorError if memory is insufficient."""
-        self.cpu, self.asked = cpu, request
         watch = ffi.new("qn_watch **")
         if error := lib.qn_watch_create(request.capacity, watch):
             raise DetectorError(
                 f"no memory for {request.capacity:,} gaps: {os.strerror(-error)}; free memory, or measure fewer CPUs"
             )
-        self.watch = watch[0]
-        self.watch.duration, self.watch.look = request.duration, request.look
-        self._channel, child = Pipe()
-        parent = os.getpid()
-        self.pid = os.fork()
-        if not self.pid:
-            code = 1
-            try:
-                self._channel.close()
-                code = self._child(parent, child)
-            finally:
-                lib.qn_exit(code)
-        child.close()
-        self._placed = Placed(0.0, 0, 0, ())
+        watch[0].duration, watch[0].look = request.duration, request.look
+        self._threshold, self._placed = request.threshold, Placed(0.0, 0, 0, ())
+        super().__init__("detector", cpu, watch[0], request.fifo)
 
-    def _child(self, parent: int, channel: Connection) -> int:
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
-            signal.signal(number, signal.SIG_IGN)  # the parent decides, through the stop flag
-        lib.qn_die_with_parent(parent)
-        try:
-            affinity.place(self.cpu)
-        except QuietError as error:
-            channel.send(str(error))
-            return 1
-        limits = []
-        if failed := lib.qn_lock_memory():
-            limits.append(f"memory is not locked ({os.strerror(-failed)}): raise RLIMIT_MEMLOCK or run as root")
-        if self.asked.fifo and (failed := lib.qn_fifo(self.asked.fifo)):
-            limits.append(f"not SCHED_FIFO ({os.strerror(-failed)}): raise RLIMIT_RTPRIO or run as root")
+    def _measure(self, channel: Connection, limits: tuple[str, ...]) -> int:
         period, step = calibrate(periods())
-        threshold = self.asked.threshold or round(LOOPS * period) + 1
-        self.watch.threshold = threshold
-        channel.send(Placed(period, step, threshold, tuple(limits)))
+        self.state.threshold = threshold = self._threshold or round(LOOPS * period) + 1
+        channel.send(Placed(period, step, threshold, limits))
         while (order := channel.recv()) != "watch":
             channel.send(_ORDERS[order]())
-        if lib.qn_watch_run(self.watch):
+        if lib.qn_watch_run(self.state):
             return 1
         channel.send(_chains())
         return 0
 
-    def _answer(self, *orders: str) -> Any:
-        try:
-            for order in orders:
-                self._channel.send(order)
-            return self._channel.recv()
-        except (EOFError, OSError):
-            raise DetectorError(
-                f"the detector on CPU {self.cpu} ended before the measurement began; run the command again"
-            ) from None
-
     def placed(self) -> None:
-        """Wait until the process runs on its CPU. Raises DetectorError if it cannot."""
-        answer = self._answer()
-        if not isinstance(answer, Placed):
-            raise DetectorError(f"the detector on CPU {self.cpu}: {answer}")
-        self._placed = answer
+        self._placed = self._answer()
 
     def check_threshold(self, wanted_ns: float | None) -> None:
         """Raise UsageError if the threshold is shorter than two iterations of the loop.
@@ -219,42 +171,18 @@ class Detector:
         """Start the detector and return when it is waiting for `go`."""
         with contextlib.suppress(OSError):  # the process has ended, which is handled below
             self._channel.send("watch")
-        limit = time.monotonic() + START_S
-        while not self.watch.ready:
-            if time.monotonic() > limit or os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT):
-                raise DetectorError(
-                    f"the detector on CPU {self.cpu} ended or was not ready within {START_S} s; run the command again"
-                )
-            time.sleep(0.002)
-
-    def go(self) -> None:
-        """Start the measurement."""
-        self.watch.go = 1
-
-    def stop(self) -> None:
-        """Stop the measurement early."""
-        self.watch.stop = 1
+        self._wait_until_ready()
 
     def leave(self) -> None:
         """Release the CPU; call this after all counts of the CPU have been read."""
-        self.watch.leave = 1
-
-    def running(self) -> bool:
-        """Whether the detector is still measuring."""
-        return not self.watch.done and not os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        self.state.leave = 1
 
     def result(self) -> Watched:
         """The result after the measurement. Raises DetectorError if the process was killed or moved to another CPU."""
-        watch = self.watch
-        if not watch.done:
-            raise DetectorError(f"the detector on CPU {self.cpu} was killed before it finished; run the command again")
+        self._check_result()
+        watch = self.state
         kept = min(watch.gaps, watch.capacity)
         raw = ffi.buffer(lib.qn_watch_gaps(watch), kept * _GAP.size)
-        if watch.moved:
-            raise DetectorError(
-                f"another program moved the detector from CPU {self.cpu} to CPU {watch.cpu}: stop programs that set "
-                "CPU affinities"
-            )
         return Watched(
             cpu=self.cpu,
             period=self._placed.period,
@@ -277,69 +205,13 @@ class Detector:
         )
 
     def close(self) -> None:
-        """End the process if it still runs, and free its memory."""
-        self.watch.stop = self.watch.go = 1
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(self.pid, signal.SIGKILL)
-        os.waitpid(self.pid, 0)
-        self._channel.close()
-        lib.qn_watch_destroy(self.watch)
+        super().close()
+        lib.qn_watch_destroy(self.state)
 
 
-@contextlib.contextmanager
-def detectors(cpus: Sequence[int], request: DetectorRequest) -> Iterator[list[Detector]]:
-    """Yield detectors that run on their CPUs; end them afterwards in any case.
-
-    Raises DetectorError if one cannot run.
-    """
-    started: list[Detector] = []
-    try:
-        started.extend(Detector(cpu, request) for cpu in cpus)
-        for each in started:
-            each.placed()
-        yield started
-    finally:
-        for each in started:
-            each.close()
-
-
-Tick = Callable[[float], bool]
-
-
-class Startable(Protocol):
-    """A Detector or a sleeping thread, which wait() starts and waits for."""
-
-    def go(self) -> None:
-        """Start the measurement."""
-
-    def stop(self) -> None:
-        """Stop the measurement early."""
-
-    def running(self) -> bool:
-        """Whether the measurement is still running."""
-
-
-def wait(detectors: Sequence[Startable], seconds: float, tick: Tick) -> None:
-    """Start all detectors and wait until they have ended.
-
-    `tick` is called periodically with the elapsed seconds, at most `seconds`; if it returns True, the measurement ends
-    early. If `tick` raises an exception (for example after a signal), the measurement also ends early; the exception is
-    raised when all detectors have ended.
-    """
-    started = time.monotonic()
-    for each in detectors:
-        each.go()
-    try:
-        while any(each.running() for each in detectors):
-            passed = time.monotonic() - started
-            if tick(min(passed, seconds)):
-                break
-            time.sleep(0.1 if seconds - passed > 0.2 else 0.005)
-    finally:
-        for each in detectors:
-            each.stop()
-        while any(each.running() for each in detectors):
-            time.sleep(0.005)
+def detectors(cpus: Sequence[int], request: DetectorRequest) -> contextlib.AbstractContextManager[list[Detector]]:
+    """A context with detectors that run on their CPUs; see pinned.started()."""
+    return started(lambda cpu: Detector(cpu, request), cpus)
 
 
 def check_cpus(

@@ -21,11 +21,12 @@ from quiet.noise.clock import Clock
 from quiet.noise.command_tasks import TaskTimes, ran, run_times
 from quiet.noise.core_frequency import CoreFrequency
 from quiet.noise.counters import NOT_INTERRUPTS, TIMERS, Count, Counters, compare
-from quiet.noise.detector import Detector, DetectorRequest, Tick, Watched
+from quiet.noise.detector import Detector, DetectorRequest, Watched
 from quiet.noise.frequency import Frequency, FrequencyCounter
 from quiet.noise.kernel_parameters import absent_parameters, boot_parameters
 from quiet.noise.names import SENT_BEFORE_NS, Senders, namer
 from quiet.noise.own_cpus import elsewhere, self_inflicted
+from quiet.noise.pinned import Tick, wait
 from quiet.noise.smi import SmiCounter
 
 LOOK_NS = 2_000  # without tracing, the detector reads its own counters after gaps of at least this length
@@ -135,7 +136,7 @@ def measure(
             tasks = {} if traces else run_times(host)
             with _counting(processors):
                 before = counters.read(host, wanted.cpus, clock.now)
-                detector.wait(started, wanted.seconds, _draining(traces, tick))
+                wait(started, wanted.seconds, _draining(traces, tick))
                 after = counters.read(host, wanted.cpus, clock.now)
             tasks_since = [] if traces else ran(host, tasks)
             for each in started:

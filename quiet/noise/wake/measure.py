@@ -13,9 +13,9 @@ from quiet.machine.facts import Facts
 from quiet.machine.virtualization import hypervisor
 from quiet.noise import clock, detector, tracefs
 from quiet.noise.clock import Clock
-from quiet.noise.detector import Tick
 from quiet.noise.kernel_parameters import absent_parameters, boot_parameters
 from quiet.noise.own_cpus import elsewhere, self_inflicted
+from quiet.noise.pinned import Tick, wait
 from quiet.noise.wake import idle_states
 from quiet.noise.wake.anatomy import Anatomy, Limits, Thread, dissect
 from quiet.noise.wake.events_around import TimelineEvent, timeline
@@ -77,7 +77,7 @@ class WakeMeasurement:
 def measure(host: Host, wanted: WakeRequest, tick: Tick = lambda _passed: False) -> WakeMeasurement:
     """Measure several CPUs at the same time, and leave nothing behind.
 
-    `tick`: see detector.wait(). Raises UsageError for absent or offline CPUs, and DetectorError if a thread fails.
+    `tick`: see pinned.wait(). Raises UsageError for absent or offline CPUs, and DetectorError if a thread fails.
     """
     facts = Facts(host)
     detector.check_cpus(wanted.cpus, facts.online, facts.present, "--cpus")
@@ -91,7 +91,7 @@ def measure(host: Host, wanted: WakeRequest, tick: Tick = lambda _passed: False)
         before = idle_states.read(host, wanted.cpus)
         if tracer:
             tracer.on()
-        detector.wait(started, seconds, _going_on(started, tracer, tick))
+        wait(started, seconds, _going_on(started, tracer, tick))
         if tracer:
             tracer.off()
         after = idle_states.read(host, wanted.cpus)

@@ -21,8 +21,8 @@ class Threaded(Detector):
         made = ffi.new("qn_watch **")
         if lib.qn_watch_create(asked.capacity, made):
             raise MemoryError
-        self.watch = made[0]
-        self.watch.duration, self.watch.look = asked.duration, asked.look
+        self.state = made[0]
+        self.state.duration, self.state.look = asked.duration, asked.look
         self._in_place, self._wanted = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._run)
         self._thread.start()
@@ -31,11 +31,11 @@ class Threaded(Detector):
         os.sched_setaffinity(0, {self.cpu})
         self.pid = threading.get_native_id()
         period, step = calibrate(periods())
-        self.watch.threshold = self.asked.threshold or 3 * round(period)
-        self._placed = Placed(period, step, self.watch.threshold, ())
+        self.state.threshold = self.asked.threshold or 3 * round(period)
+        self._placed = Placed(period, step, self.state.threshold, ())
         self._in_place.set()
         self._wanted.wait()
-        lib.qn_watch_run(self.watch)
+        lib.qn_watch_run(self.state)
 
     def placed(self) -> None:
         self._in_place.wait()
@@ -54,17 +54,17 @@ class Threaded(Detector):
 
     def ready(self) -> None:
         self._wanted.set()
-        while not self.watch.ready:
+        while not self.state.ready:
             pass
 
     def running(self) -> bool:
-        return not self.watch.done
+        return not self.state.done
 
     def close(self) -> None:
-        self.watch.stop = self.watch.go = self.watch.leave = 1
+        self.state.stop = self.state.go = self.state.leave = 1
         self._wanted.set()
         self._thread.join()
-        lib.qn_watch_destroy(self.watch)
+        lib.qn_watch_destroy(self.state)
 
 
 @contextlib.contextmanager

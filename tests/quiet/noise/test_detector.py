@@ -16,10 +16,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from quiet.errors import Refused, UsageError
-from quiet.noise import calibration, clock, detector
+from quiet.noise import calibration, clock, detector, pinned
 from quiet.noise._noise import lib
 from quiet.noise.clock import Clock
-from quiet.noise.detector import DetectorError, DetectorRequest, Watched
+from quiet.noise.detector import DetectorRequest, Watched
+from quiet.noise.pinned import DetectorError
 
 EVERYTHING = 1  # a threshold, in ticks, that nearly every reading of the loop reaches
 
@@ -38,7 +39,7 @@ def go_on(_passed: float) -> bool:
 def watch(cpu: int, asked: DetectorRequest) -> Watched:
     with detector.detectors([cpu], asked) as made:
         made[0].ready()
-        detector.wait(made, 0.2, go_on)
+        pinned.wait(made, 0.2, go_on)
         return made[0].result()
 
 
@@ -104,7 +105,7 @@ def test_the_detector_stays_on_its_cpu_and_ignores_the_keyboard(cpu: int) -> Non
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
             os.kill(one.pid, number)
         one.ready()
-        detector.wait(made, 0.1, go_on)
+        pinned.wait(made, 0.1, go_on)
         assert one.result().pid == one.pid
 
 
@@ -113,7 +114,7 @@ def test_an_interruption_of_its_own_is_seen(cpu: int) -> None:
     with detector.detectors([cpu], DetectorRequest(ticks(0.1))) as made:
         assert made[0].interruption() > 0
         made[0].ready()
-        detector.wait(made, 0.1, go_on)
+        pinned.wait(made, 0.1, go_on)
         assert made[0].result().readings
 
 
@@ -122,7 +123,7 @@ def test_a_page_fault_takes_more_than_a_turn_of_the_loop_and_less_than_a_millise
     with detector.detectors([cpu], DetectorRequest(ticks(0.1))) as made:
         found = made[0].fault()
         made[0].ready()
-        detector.wait(made, 0.1, go_on)
+        pinned.wait(made, 0.1, go_on)
         assert made[0].result().period < found < ticks(0.001)
 
 
@@ -174,7 +175,7 @@ def test_the_detector_keeps_its_cpu_until_it_is_released(cpu: int) -> None:
 
     with detector.detectors([cpu], DetectorRequest(ticks(0.1))) as made:
         made[0].ready()
-        detector.wait(made, 0.1, go_on)
+        pinned.wait(made, 0.1, go_on)
         time.sleep(0.1)
         assert not ended()
         made[0].leave()
@@ -195,7 +196,7 @@ def test_the_waiting_process_gets_the_elapsed_time(cpu: int) -> None:
 
     with detector.detectors([cpu], DetectorRequest(ticks(0.2))) as made:
         made[0].ready()
-        detector.wait(made, 0.2, note)
+        pinned.wait(made, 0.2, note)
     assert reported
     assert reported == sorted(reported)
     assert all(0 <= passed <= 0.2 for passed in reported)
@@ -205,7 +206,7 @@ def test_the_waiting_process_gets_the_elapsed_time(cpu: int) -> None:
 def test_the_waiting_process_can_end_it_and_gets_the_gaps_so_far(cpu: int) -> None:
     with detector.detectors([cpu], DetectorRequest(ticks(3600.0))) as made:
         made[0].ready()
-        detector.wait(made, 3600.0, lambda passed: passed > 0.3 and made[0].watch.begin > 0)
+        pinned.wait(made, 3600.0, lambda passed: passed > 0.3 and made[0].state.begin > 0)
         seen = made[0].result()
     assert 0 < seen.end - seen.begin < ticks(600.0)
     assert seen.readings
@@ -219,7 +220,7 @@ def test_an_error_in_the_waiting_process_ends_the_detector_before_it_is_raised(c
     with detector.detectors([cpu], DetectorRequest(ticks(3600.0))) as made:
         made[0].ready()
         with pytest.raises(RuntimeError):
-            detector.wait(made, 3600.0, fail)
+            pinned.wait(made, 3600.0, fail)
         assert not made[0].running()
         assert made[0].result().cpu == cpu
 
