@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import shutil
 import tomllib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -41,6 +43,23 @@ class FleetConfig:
         """Raises UsageError for a missing file."""
         if lacking := [name for name in self.files if not (self.path.parent / name).exists()]:
             raise UsageError(f"{self.path}: fleet.files: {lacking[0]}: no such file")
+
+    def not_pushed(self) -> tuple[str, ...]:
+        """The files beside the study's file that its commands name, but `files` does not contain."""
+        folder = self.path.parent
+        pushed = [folder / name for name in (self.path.name, *self.files)]
+        study = tomllib.loads(self.path.read_text())
+        command = _words(study.pop("fleet", {}).get("command", ""))  # some of its words are commands themselves
+        named = [word for text in _texts([study, command]) for word in _words(text)]
+        return tuple(
+            dict.fromkeys(
+                word
+                for word in named
+                if not Path(word).is_absolute()
+                and os.path.isfile(folder / word)  # False also for words that cannot be a path
+                and not any((folder / word).is_relative_to(each) for each in pushed)
+            )
+        )
 
     def stage(self, target: Path) -> None:
         """Replace the directory `target` with a copy of the files that nodes need. Raises UsageError for a missing
@@ -114,3 +133,19 @@ def _begin(path: Path, text: str, fleet: TomlTable, words: tuple[str, ...]) -> t
 def _taken(word: str) -> bool:
     """Whether this is an option that `cbench fleet` adds itself."""
     return word.startswith(("-o", "--output", "--detach"))
+
+
+def _texts(value: object) -> Iterator[str]:
+    """All texts in a TOML value."""
+    if isinstance(value, str):
+        yield value
+    for each in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from _texts(each)
+
+
+def _words(text: str) -> list[str]:
+    """The words of a shell command; of another text, those between blanks."""
+    try:
+        return shlex.split(text)
+    except ValueError:
+        return text.split()

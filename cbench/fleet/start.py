@@ -6,6 +6,7 @@ import secrets
 from dataclasses import dataclass
 from pathlib import Path
 
+from cbench.console import tell
 from cbench.fleet import ansible, state
 from cbench.fleet.config import load
 from cbench.fleet.state import FleetState
@@ -35,6 +36,8 @@ def plan(inventory: str | None, study: str, folder: Path | None = None) -> Fleet
         inventory = before.inventory or None
     if before is None:
         config.check_files()
+        if lacking := config.not_pushed():
+            tell(f"not in fleet.files, so the nodes will not have them: {', '.join(lacking)}")
     nodes = ansible.hosts(inventory) if inventory else ()
     if not nodes and not config.allocate:
         raise UsageError("specify an inventory (-i), or a command that prints one (fleet.allocate in the study's file)")

@@ -25,10 +25,13 @@ from cbench.order.series_summary import POWER, MetricMeaning, known, summary_of
 from cbench.order.stats import pairwise, relabel
 from cbench.order.stats.analysis import Analysis, SeriesResult, dropped, pairs_of
 from cbench.order.stats.hosts import aligned
-from cbench.report.text import counted
+from cbench.report.text import counted, some
 from cbench.stats.trials import Trials
 
 AnyResult = TypeVar("AnyResult")
+
+RARE = 0.1
+"""The maximum share of negative values that are reported as possible errors."""
 
 
 @np.errstate(over="ignore", invalid="ignore")
@@ -45,6 +48,7 @@ def summarize(
     metrics, by name; `suite`: the suite of these runs; `passports`: differences between the hosts.
     """
     rules, meaning = analysis.rules, meaning or {}
+    negative = _negative(trials)
     if not rules.published:
         trials = aligned(trials)
     of_hosts = unlike_hosts(trials, analysis, passports)
@@ -59,7 +63,7 @@ def summarize(
         result.name: summary_of(trials, analysis, result, level_of_test, delta, yes, meaning.get(result.name))
         for result, yes in zip(_releasing(trials, analysis.results), significant(effects, rules.alpha), strict=True)
     }
-    design = _design(trials, analysis, (*warnings, *_blocked(analysis), *verdict.not_compared(tests)))
+    design = _design(trials, analysis, (*warnings, *negative, *_blocked(analysis), *verdict.not_compared(tests)))
     outcome = OrderResult(
         order_matters=None if design.blocked and tested else _matters(claimed),
         alpha=rules.alpha,
@@ -104,6 +108,19 @@ def _extreme(trials: Trials) -> bool:
         if (size > 1e150).any() or ((size < 1e-150) & (size > 0)).any():
             return True
     return False
+
+
+def _negative(trials: Trials) -> list[str]:
+    """Warnings about series with a few negative values among positive ones, which are more likely errors than times."""
+    below, every = np.zeros((2, len(trials.names)), dtype=np.int64)
+    for rows in trials.blocks():
+        series, value = trials.series[rows], trials.value[rows]
+        if (value < 0).any():
+            below += np.bincount(series[value < 0], minlength=below.size)
+        every += np.bincount(series, minlength=below.size)
+    few = np.flatnonzero((below > 0) & (below <= RARE * every)).tolist()
+    named = [f"{trials.names[at]} ({below[at]:,} of {every[at]:,})" for at in few]
+    return [f"a few values are negative: {some(named)}; correct the data if they cannot be"] if named else []
 
 
 def _finite(value: AnyResult) -> AnyResult:

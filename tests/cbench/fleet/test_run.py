@@ -222,6 +222,24 @@ def test_an_error_in_a_fleet_is_reported_in_one_line(tmp_path: Path, monkeypatch
         state.existing(tmp_path)
 
 
+def test_files_that_a_command_names_and_nobody_pushes_are_reported(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("old", "new", "in.txt", "lib/data"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    file = tmp_path / "s.toml"
+    command = f"cbench ab -- ./old './new in.txt {tmp_path}/new missing.txt lib/data lib'"
+    for files, said in (
+        ("", "not in fleet.files, so the nodes will not have them: ./old, ./new, in.txt, lib/data"),
+        ('"old", "in.txt", "lib"', "not in fleet.files, so the nodes will not have them: ./new"),
+        ('"old", "new", "in.txt", "lib"', ""),
+    ):
+        file.write_text(f'[fleet]\nallocate = "./allocate"\nfiles = [{files}]\ncommand = "{command}"\n')
+        start.plan(None, str(file))
+        assert capsys.readouterr().err.removeprefix("cbench: ").strip() == said
+
+
 def test_what_a_user_configured_for_ansible_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("ANSIBLE_PIPELINING", "0")

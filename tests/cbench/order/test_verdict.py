@@ -50,6 +50,17 @@ def test_failed_trials_of_a_table_are_reported(path: Path) -> None:
     assert analyze(path.with_suffix(".parquet"))[0]["design"]["warnings"] == ["1 of 4 trials failed"]
 
 
+def test_a_few_negative_values_among_positive_ones_are_reported(path: Path) -> None:
+    write(
+        path,
+        [*rows("a", "b"), "a,fixed,-1", *(f"c,{order},{n - 4}" for order in ("fixed", "random") for n in range(8))],
+        PLAIN,
+    )
+    said = "a few values are negative: a (1 of 17); correct the data if they cannot be"
+    assert analyze(path)[0]["design"]["warnings"] == [said]
+    assert f"beware: {said}" in shown(path).stdout
+
+
 def test_of_several_metrics_results_are_missing(path: Path) -> None:
     write(path, ["a,fixed,1,m", "a,random,,m", "a,random,3,m"], f"{PLAIN},metric")
     assert analyze(path)[0]["design"]["warnings"] == ["1 of 3 results are missing"]
