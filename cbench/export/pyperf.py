@@ -1,9 +1,9 @@
 """Export results as a pyperf file: one benchmark per test, one run per process, with warm-ups marked and exact values.
 
 pyperf's units are seconds, bytes and whole numbers
-(https://pyperf.readthedocs.io/en/latest/api.html#Benchmark.get_unit). Cycles and ticks are exported as whole numbers.
-Ticks are converted to seconds only if the counter's facts contain their rate (`hz`, and its source `hz_from`); a rate
-measured in each run would make equal values differ.
+(https://pyperf.readthedocs.io/en/latest/api.html#Benchmark.get_unit). Cycles, and ticks of unknown rate,
+are exported as whole numbers. Ticks are converted to seconds only if the counter's facts contain their rate (`hz`, and
+its source `hz_from`); a rate measured in each run would make equal values differ.
 """
 
 from __future__ import annotations

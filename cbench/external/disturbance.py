@@ -1,8 +1,8 @@
 """Detect interruptions of a command from the kernel's counts, which are read between trials.
 
 A long command is always interrupted by the timer, so an interrupt alone does not mark a trial as disturbed, unlike for
-a workload of microseconds. A trial is marked if the command was preempted, had to wait for a CPU, migrated, or read
-from the disk, or if the hypervisor took its CPU.
+a workload of microseconds. A trial is marked if the command was preempted, had to wait for a CPU, migrated, or
+had a page fault that read from the disk, or if the hypervisor took its CPU.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Judge which tests of a gate are regressions, from numbers alone.
+"""Judge which tests of a gate are regressions, from the statistics of its sessions.
 
 Two sessions limit the error rate for any number of tests. The first session screens each test individually at ALPHA.
 Suspect tests are measured again, by new runs with new orders, and are regressions if the second session confirms them,

@@ -45,8 +45,8 @@ def amount(percent: float) -> str:
 
 
 def power(result: GateResult) -> str:
-    """A sentence on the slowdowns that were ruled out or would have been detected, and on what more takes; "" if no
-    sensitivity is known. Tests with a regression do not count.
+    """A sentence on the slowdowns that were ruled out or would have been detected, and on the budget or blocks that the
+    threshold would need; "" if no sensitivity is known. Tests with a regression do not count.
     """
     others = [test for test in result.tests if test.outcome != REGRESSION]
     known = [test.detectable_pct for test in others if test.detectable_pct is not None]
@@ -61,7 +61,7 @@ def power(result: GateResult) -> str:
 
 
 def _more(result: GateResult, detectable_pct: float) -> str:
-    """What it takes to detect the threshold instead; intervals narrow with the square root of the number of blocks."""
+    """The budget or the blocks needed to detect the threshold; intervals narrow with the square root of the blocks."""
     times = (log1p(detectable_pct / 100) / log1p(result.threshold_pct / 100)) ** 2
     first = result.sessions[0]
     if times <= 1 or first.ended == EFFECT:

@@ -75,8 +75,8 @@ def baseline(visits: Visits) -> Baseline:
 
 
 def difference(loaded: Visits, unloaded: Visits, seed: int) -> Difference:
-    """The difference of loaded from unloaded visits, with the 95 % bootstrap percentile interval of the difference in
-    medians.
+    """The differences between loaded and unloaded visits, with the 95 % bootstrap percentile interval of the
+    difference in medians.
     """
     dice = random.Random(seed)
     drawn = sorted(percent(_resampled(loaded, dice), _resampled(unloaded, dice) or 1) for _ in range(RESAMPLES))

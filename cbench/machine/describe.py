@@ -23,7 +23,7 @@ def _text(path: str) -> str:
 
 
 def cpuinfo_field(text: str, *names: str) -> str:
-    """The value of the first of these fields that /proc/cpuinfo contains; "" if it contains none."""
+    """The value of the first line of /proc/cpuinfo whose field is one of `names`; "" if there is none."""
     for line in text.splitlines():
         name, _, value = line.partition(":")
         if name.strip() in names:

@@ -11,10 +11,10 @@ A feature puts its template into its own directory, `cbench/FEATURE/templates/NA
     {% endset %}
     {% set sections = [("tests", "Tests", tests)] %}
 
-The base shows `title`, the lines of `verdict` (in red if `matters` is true), and each section (id, heading, body) that
-is not empty, with a link to it. Everything is escaped except the style sheet and a Figure's SVG text; an undefined name
-is an error. Python passes `Table`, `Cell` and `Figure` objects; text that does not depend on the data is in the
-template.
+The base shows `title`, the lines of `verdict` (with a red border if `matters` is true), and each section (id, heading,
+body) that is not empty, with a link to it. Everything is escaped except the style sheet and a Figure's SVG text; an
+undefined name is an error. Python passes `Table`, `Cell` and `Figure` objects; text that does not depend on the data is
+in the template.
 """
 
 from __future__ import annotations

@@ -44,8 +44,8 @@ def verdict(trials: Sequence[Trial], summary: Summary, unit: str, quantum: int =
 
 
 def _on(value: int, floor: int, quantum: int) -> bool:
-    """Whether a value is on the floor within the counter's steps; if the counter counts single units, the values must
-    be equal.
+    """Whether a value is within one step of the counter from the floor; if the counter counts single units, the values
+    must be equal.
     """
     return value == floor if quantum == 1 else abs(value - floor) <= quantum
 

@@ -168,7 +168,8 @@ def _start_unit(unit: str, command: Sequence[str]) -> None:
     words.append(f"--property=TimeoutStopSec={STOP_S:.0f}")
     done = subprocess.run([*words, *kept, "--", *command], capture_output=True, text=True, check=False)
     if done.returncode:
-        raise QuietError(f"systemd-run: {done.stderr.strip() or f'exit code {done.returncode}'}")
+        why = done.stderr.strip() or f"exit code {done.returncode}"
+        raise QuietError(f"not started in the background: systemd-run: {why}; omit --detach")
 
 
 def _started(pid: int) -> int:

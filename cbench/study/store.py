@@ -179,7 +179,7 @@ class StudyStore(Database):
         self._write(write)
 
     def end_run(self, run: int, failure: str | None = None) -> None:
-        """Record the end of a run: complete, or ended by a `failure` outside of its tests, such as in its reset."""
+        """Record the end of a run: complete, or ended by a `failure` outside its tests, such as in its reset."""
         row = (time.time_ns(), failure, run)
         self._write(lambda c: c.execute("UPDATE study_run SET ended_ns = ?, failure = ? WHERE run = ?", row))
 

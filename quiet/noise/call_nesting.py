@@ -1,8 +1,8 @@
-"""Turn the trace events of one CPU into frames: intervals in which code ran, nested as the code was.
+"""Turn the trace events of one CPU into frames: intervals in which code ran, nested like the calls.
 
 Times are in ticks of the detector's clock. A frame's `net` time excludes the frames in it. Some frames only carry
 others: a timer interrupt runs timer functions, a kworker runs work items, a call-function interrupt runs the requested
-functions. The own time of such a frame is added to the first frame that it carries, under that frame's name.
+functions. Such a frame's net time is added to the first frame that it carries, under that frame's name.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ VECTOR, IRQ, SOFTIRQ, NMI = "vector", "irq", "softirq", "nmi"
 PULLED = "pulled timer"  # kind of a cause: a TIMER that was queued on another CPU
 COUNTED = "counted"  # an interrupt that the kernel counted and did not trace
 HRTIMER, TIMER, WORK, CALL, THREAD, FAULT = "hrtimer", "timer", "work", "call", "thread", "fault"
-# The own time of frames of these kinds belongs to the inner frames of the listed kinds. A function that a task calls on
+# The net time of frames of these kinds belongs to the inner frames of the listed kinds. A function that a task calls on
 # its own CPU is no CALL frame (CallStack._local).
 CARRIED = {
     VECTOR: (HRTIMER, CALL),

@@ -189,7 +189,7 @@ def _check_cpus(sets: Mapping[str, str], label: str) -> None:
     if both := found["isolated"] & found["housekeeping"]:
         names = cpulist.format(both)
         raise UsageError(
-            f"{label}: keys 'cpus.isolated' and 'cpus.housekeeping' both list CPU {names}; remove it from one of them"
+            f"{label}: keys 'cpus.isolated' and 'cpus.housekeeping' both list CPU {names}; each CPU can be in only one"
         )
 
 

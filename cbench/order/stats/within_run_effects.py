@@ -159,7 +159,7 @@ def against_others(values: Ordered, labels: Codes) -> AgainstOthers | None:
 
 
 def first_trial(values: Ordered, positions: Codes) -> LabelEffect | None:
-    """The trials that were the first of their run against all other trials; None if one of the two groups is empty."""
+    """Compare the first trial of each run with all other trials; None if one of the two groups is empty."""
     first = positions[values.order] == 0
     n, size = first.size, int(np.count_nonzero(first))
     if not 0 < size < n:

@@ -91,8 +91,8 @@ class EffectMagnitude:
     """One effect compared with the widths of intervals.
 
     `magnitude`: its size in the values' unit; `of_range`: the size as a share of the distributions' range (None if the
-    range is 0 or unknown). `detected_from`: per method, the smallest studied n from which on the median interval is
-    narrower than the magnitude; None if no studied n is enough.
+    range is 0 or unknown). `detected_from`: per method, the smallest studied n such that the median interval is
+    narrower than the magnitude at this n and at all larger ones; None if there is none.
     """
 
     magnitude: float
@@ -123,9 +123,9 @@ class Materiality:
     """The comparison of effects with the widths of intervals.
 
     `median_effect`, `largest_effect`: median and maximum of the magnitudes; `range`: the range of the distributions.
-    `enough`: per method, the smallest studied n from which on the median width is below the median magnitude. `own`:
-    the widths of the data's own intervals. `why`: the omitted effects, with the reason, or that there are no effects;
-    otherwise None.
+    `enough`: per method, the smallest studied n such that the median width is below the median magnitude at this n and
+    at all larger ones. `own`: the widths of the data's own intervals. `why`: why effects are omitted or missing, else
+    None.
     """
 
     median_effect: float | None
@@ -185,7 +185,7 @@ def _widths(studies: Sequence[Sequence[StudiedSize]]) -> tuple[MedianWidth, ...]
 
 
 def _first(widths: Sequence[MedianWidth], magnitude: float) -> int | None:
-    """The smallest n from which on all median widths are below the magnitude."""
+    """The smallest n such that the median widths at this n and at all larger ones are below the magnitude."""
     first = None
     for each in reversed(widths):
         if not each.median_width < magnitude:

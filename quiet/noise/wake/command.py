@@ -39,7 +39,7 @@ def options(texts: NoiseTexts) -> WakeOptions:
     """Check the options and return their values. Raises UsageError, which names the wrong option."""
     for name, instead in GAPS_ONLY.items():
         if getattr(texts, name) is not None:
-            raise UsageError(f"--{name.replace('_', '-')} applies to gaps; omit --wake, or this option{instead}")
+            raise UsageError(f"--{name.replace('_', '-')} applies to gaps; omit --wake or this option{instead}")
     seconds = duration(texts.duration, SECONDS)
     if not seconds:
         raise UsageError("--duration 0: must be above 0 to measure; write seconds, such as 10")

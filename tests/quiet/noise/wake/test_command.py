@@ -40,7 +40,7 @@ def mine() -> int:
         (("--stop-above", "1ms", "--save-trace", "none/x"), "--save-trace none/x: no directory none"),
         (("--fifo", "100"), "--fifo '100'"),
         (("--threshold", "1us"), "--threshold applies to gaps"),
-        (("--max-gap", "1us"), "--max-gap applies to gaps; omit --wake, or this option; --max-latency limits wake-ups"),
+        (("--max-gap", "1us"), "--max-gap applies to gaps; omit --wake or this option; --max-latency limits wake-ups"),
         (("--timeline", "x.html"), "--timeline applies to gaps"),
     ],
 )
