@@ -44,6 +44,7 @@ TRIALS = {
     "page_faults": WHOLE,
     "interrupts": TEXT,
 }
+STUDY_OMITTED = "the units and directions of the metrics, the study's file and the outputs"
 SCREEN_OMITTED = "the units and directions of the responses, the order of the levels, alpha and the abridgments"
 STUDY = {
     "test": TEXT,
@@ -151,7 +152,8 @@ def _time(ns: int | None) -> str:
 def _study(path: Path) -> ExportSource:
     with StudyStore.open(path) as store:
         rows, trials = list(_study_rows(store)), len(store.trials())
-    return ExportSource(path, ExportTable(STUDY, rows), trials, what="a study", extra="orders")
+    table = ExportTable(STUDY, rows)
+    return ExportSource(path, table, trials, what="a study", extra="orders", omitted=STUDY_OMITTED)
 
 
 def _study_rows(store: StudyStore) -> Iterator[tuple[Cell, ...]]:

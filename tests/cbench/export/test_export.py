@@ -20,6 +20,7 @@ from cbench.store.store import Store
 from quiet.errors import QuietError, UsageError
 from tests.cbench.running import cbench, error_line
 from tests.cbench.store.storing import CYCLES, HOST, TICKS, facts, noisy, stored, trials
+from tests.cbench.study.storing import stored as study_stored
 
 HUGE = 2**64 - 1
 
@@ -108,6 +109,14 @@ def test_csv_goes_to_stdout_and_a_time_is_a_time(tmp_path: Path) -> None:
     (row,) = csv.DictReader(done.stdout.splitlines())
     assert row["time"].startswith("20")
     assert row["time"].endswith("Z")
+
+
+def test_what_the_table_of_a_study_omits_is_reported(tmp_path: Path) -> None:
+    data = study_stored(tmp_path / "s.db", 2, "interleaved", 2, lambda *_: 1.0)
+    done = cbench("export", str(data), "--format", "csv")
+    assert len(done.stdout.splitlines()) == 1 + 2 * 4
+    omitted = "the units and directions of the metrics, the study's file and the outputs"
+    assert done.stderr == f"cbench: note: the table omits {omitted}; {data} contains them\n"
 
 
 @pytest.mark.slow
