@@ -215,7 +215,12 @@ def _check(path: Path, exists: bool) -> None:
     if exists and not path.stat().st_size:  # includes kernel files, on which SQLite would block
         raise UsageError(f"{path}: empty: nothing was stored in it")
     if not path.parent.is_dir():
-        raise UsageError(f"{path}: there is no directory {path.parent}; create it, or choose another path")
+        raise no_directory(path)
+
+
+def no_directory(path: Path) -> UsageError:
+    """The error for a file to be created in a directory that does not exist."""
+    return UsageError(f"{path}: there is no directory {path.parent}; create it, or choose another path")
 
 
 def _connect(path: Path, mode: str) -> sqlite3.Connection:

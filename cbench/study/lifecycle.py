@@ -11,7 +11,7 @@ from pathlib import Path
 from statistics import median
 
 from cbench.console import StoppedError, tell
-from cbench.store.database import reading
+from cbench.store.database import no_directory, reading
 from cbench.study import auto_resume, config, detached, lock, orders
 from cbench.study.detached import DetachedJob
 from cbench.study.example import EXAMPLE
@@ -43,6 +43,8 @@ def write_example(path: str, example: str, next_command: str) -> None:
             file.write(example)
     except FileExistsError:
         raise UsageError(f"{path}: already exists; choose another name") from None
+    except FileNotFoundError:
+        raise no_directory(Path(path)) from None
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror}") from None
     tell(f"{path} written; next: {next_command}")

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from cbench.store.database import no_directory
 from cbench.study.model import CALLED
 from quiet import Refused, UsageError
 
@@ -29,6 +30,8 @@ def alone(path: Path, create: bool = False, kind: str = "order") -> Iterator[Non
     try:
         fd = os.open(path, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC | (os.O_CREAT if create else 0), 0o666)
     except OSError as error:
+        if create and isinstance(error, FileNotFoundError):
+            raise no_directory(path) from None
         raise UsageError(f"{path}: {(error.strerror or str(error)).lower()}") from None
     try:
         limit = time.monotonic() + PATIENCE_S

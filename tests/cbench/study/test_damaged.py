@@ -87,3 +87,16 @@ def test_a_pipe_or_a_device_is_refused_and_not_waited_for(tmp_path: Path, comman
     for path in (str(tmp_path / "pipe"), "/dev/zero"):
         done = cbench(*command.split(), path)
         assert (done.returncode, done.stderr) == (2, f"cbench: error: {path}: not an ordinary file\n")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("order", "init", "no/s.toml"), ("screen", "init", "no/s.toml"), ("ab", "-o", "no/s.db", "--", "true", "false")],
+)
+def test_a_file_in_a_directory_that_does_not_exist_is_refused_with_its_name(
+    words: tuple[str, ...], tmp_path: Path
+) -> None:
+    done = cbench(*words, cwd=tmp_path)
+    file = next(word for word in words if word.startswith("no/"))
+    assert done.returncode == 2
+    assert done.stderr == f"cbench: error: {file}: there is no directory no; create it, or choose another path\n"
