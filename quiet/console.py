@@ -1,4 +1,4 @@
-"""Run either command: print expected errors as one line on stderr, and convert them to exit codes."""
+"""Run `quiet` or `cbench`: write results safely, print expected errors as one line, and convert them to exit codes."""
 
 from __future__ import annotations
 

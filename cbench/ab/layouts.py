@@ -39,7 +39,7 @@ BUILD_S = 24 * 3600.0
 
 @dataclass(frozen=True, slots=True)
 class DrawnLayout:
-    """One layout: its description, and the values for the build command. `padding`: number of bytes added to the
+    """One layout: its description, and the values for the build command. `padding`: the number of bytes added to the
     environment.
     """
 

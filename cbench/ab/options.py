@@ -131,7 +131,7 @@ def check(options: AbOptions) -> None:
     if len(names) < 2:
         raise UsageError("two arms are needed: cbench ab -- ./old ./new (quote an arm that has arguments)")
     if len(names) > MOST_ARMS:
-        raise UsageError(f"{len(names)} arms; at most {MOST_ARMS} are supported")
+        raise UsageError(f"{len(names)} arms: at most {MOST_ARMS} are supported; omit some")
     for name in names:
         if printable(name) != name or "\n" in name or "\t" in name:
             raise UsageError(f"{one_line(name)}: an arm's name cannot contain control characters; use --arm NAME=CMD")

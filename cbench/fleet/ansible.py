@@ -219,8 +219,10 @@ def static_inventory(text: str) -> JsonValue:
         known = content["_meta"].get("hostvars", {})
         return {"all": {"hosts": {name: known.get(name, {}) for name in sorted(names | set(known))}}}
     except (ValueError, TypeError, AttributeError) as error:
-        why = error if isinstance(error, ValueError) else "another structure"
-        raise UsageError(f"fleet.allocate: printed no inventory in JSON: {why}") from None
+        why = error if isinstance(error, ValueError) else "its groups or hosts have the wrong type"
+        raise UsageError(
+            f"fleet.allocate: its output is not an inventory in JSON: {why}; print one object of groups and hosts"
+        ) from None
 
 
 def look(

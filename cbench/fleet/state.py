@@ -25,7 +25,7 @@ LOCKS = ("lock", "ansible.lock")
 @dataclass(frozen=True, slots=True)
 class NodeState:
     """The progress of one node. `state`: new, unreachable, released, or one of `cbench status`; `fetched`: trials in
-    the controller's copy, -1 without a copy.
+    the controller's copy, -1 if there is none.
 
     `complete`: whether everything is fetched; `finished`: whether the study was finished; `attempts`: the number of
     consecutive starts that failed or yielded no further trial; `fetches_failed`: the number of consecutive failed

@@ -62,5 +62,9 @@ class LayoutOptions:
     def _check_environment(self) -> None:
         if self.build or self.objects:
             raise UsageError(f"--preset {ENVIRONMENT} builds nothing: omit --build and --objects")
-        if not self.run or PROGRAM in self.run:
-            raise UsageError(f"--preset {ENVIRONMENT}: give the command to measure with --run, without {PROGRAM}")
+        if not self.run:
+            raise UsageError(f"--preset {ENVIRONMENT}: --run is missing: give the command to measure")
+        if PROGRAM in self.run:
+            raise UsageError(
+                f"--run contains {PROGRAM}, but --preset {ENVIRONMENT} builds nothing: write the program's path"
+            )

@@ -68,7 +68,7 @@ class LabelMedian:
 
 @dataclass(frozen=True, slots=True)
 class LabelTest:
-    """Kruskal and Wallis's H over all labels. `labels`: the number of labels; `doubtful`: whether a label has fewer
+    """The Kruskal-Wallis H over all labels. `labels`: the number of labels; `doubtful`: whether a label has fewer
     than five trials; `groups`: the medians of the labels that the report names.
     """
 

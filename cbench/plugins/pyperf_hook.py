@@ -1,6 +1,6 @@
 """Provide pyperf's hook `quiet` (`--hook quiet`), which stores the interruptions of each run in its metadata.
 
-`cbench compare` reads this metadata: the values of a disturbed run are not clean.
+`cbench compare` reads this metadata, and does not count the values of a disturbed run as clean.
 """
 
 from __future__ import annotations

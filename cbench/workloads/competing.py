@@ -62,7 +62,7 @@ def load(path: str, cpu: int) -> Iterator[Callable[[], float]]:
 
 
 def begin(path: str) -> None:
-    """Start the load in a background process, and exit when it accepts connections. Raises UsageError if the socket
+    """Start the load in a background process, and exit once it accepts connections. Raises UsageError if the socket
     cannot be created.
     """
     listening = socket.socket(socket.AF_UNIX)

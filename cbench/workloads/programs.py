@@ -53,8 +53,8 @@ def aliquot(times: int, start: int) -> Made:
 
 
 def beside_load(socket: str, times: int, start: int) -> Made:
-    """Compute the aliquot sequence while dd runs on the same CPU, as in the Note on a machine with a single CPU
-    (nosmp).
+    """Compute the aliquot sequence while dd runs on the same CPU, like workload 1 of the Note, which ran on a machine
+    with a single CPU (nosmp).
     """
     cpu = min(os.sched_getaffinity(0))
     os.sched_setaffinity(0, {cpu})

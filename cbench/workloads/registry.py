@@ -44,7 +44,7 @@ def as_command(word: str) -> str:
 
 
 def parse_settings(texts: Iterable[str]) -> dict[str, int]:
-    """The settings in texts such as "n=1000", by name. Raises UsageError for a malformed text."""
+    """Parse texts such as "n=1000" into values by name. Raises UsageError for a malformed text."""
     settings: dict[str, int] = {}
     for text in texts:
         name, equals, value = text.partition("=")

@@ -141,7 +141,7 @@ class Reader(Root):
             return -1
 
     def inode(self, path: str) -> int:
-        """The inode number of a file or directory, which sysfs does not reuse; 0 if it does not exist."""
+        """The inode number of a file or directory (sysfs reuses no inode number); 0 if it does not exist."""
         try:
             return self.stat(path).st_ino
         except OSError:

@@ -257,7 +257,7 @@ def _counts(interrupts: Sequence[tuple[int, str]], start: int, stop: int) -> dic
 
 @contextlib.contextmanager
 def _undisturbed() -> Iterator[None]:
-    """Delay signals that would end the command until the block has ended."""
+    """Until the block ends, delay signals that would end the command."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
     try:
         yield

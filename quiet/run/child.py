@@ -158,7 +158,7 @@ def start(
 
 
 def _become(program: str, command: Sequence[str], user: Identity | None, gate: int, parent: int) -> NoReturn:
-    """In the child: wait for the start, then execute the program."""
+    """In the child: wait for the start signal, then execute the program."""
     try:
         for number in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores these signals, but its children should not
             signal.signal(number, signal.SIG_DFL)

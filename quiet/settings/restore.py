@@ -243,8 +243,8 @@ def _is_over(host: Host, entry: TargetState) -> bool:
 
 
 def _went_away(entry: TargetState, failure: Failure) -> bool:
-    """Whether nothing is left to restore: the device has gone, the kernel manages the interrupt itself, or a process
-    has changed its setting again since it was written back.
+    """Whether nothing is left to restore: the device is gone, the kernel manages the interrupt itself, or a process
+    has changed its own setting since it was restored.
     """
     if not failure.errno and registry.is_of_process(entry.target):
         return True

@@ -108,7 +108,7 @@ class InterruptCounts:
 
 
 def called(cause: Cause) -> str:
-    """The text to display for a cause."""
+    """The text to display for a cause, with its unit if it does not count interruptions."""
     return f"{label(cause)} (in ticks of 10 ms)" if cause == STOLEN else label(cause)
 
 

@@ -36,7 +36,7 @@ FEWEST = 3
 
 
 def unequal_spread_p(first: Values, second: Values, placed: tuple[Values, Values] | None = None) -> float | None:
-    """Brunner and Munzel's p-value for two sorted samples; None if there are too few values, 0 if the samples do not
+    """The Brunner-Munzel p-value for two sorted samples; None if there are too few values, 0 if the samples do not
     overlap.
 
     `placed`: placements() of both, if known.

@@ -2,7 +2,7 @@
 
 An analysis of direct predecessors (within_run_effects) detects effects that last only until the next test. In a suite
 that runs in one process, state persists, such as a filled cache or a fragmented heap. So the trials of a test are split
-into runs in which another test ran earlier and runs in which it did not, and compared by ranks (Kruskal and Wallis's H
+into runs in which another test ran earlier and runs in which it did not, and compared by ranks (the Kruskal-Wallis H
 of two groups); p is computed by permutation, as for predecessors.
 """
 

@@ -46,7 +46,7 @@ Values = NDArray[np.float64]
 def p_value(h: float, lengths: Values | None, first: int, second: int) -> float:
     """P(H' >= h) over all ways to divide the pooled values into samples of sizes `first` and `second`.
 
-    `h`: Kruskal and Wallis's statistic, corrected for ties. `lengths`: the number of equal values at each place, in
+    `h`: the Kruskal-Wallis statistic, corrected for ties. `lengths`: the number of equal values at each place, in
     ascending order of the values; None if there are no ties.
     """
     n, k = first + second, min(first, second)

@@ -1,7 +1,7 @@
 """Test effects of order within the random runs (position, predecessor, first trial) and drift over the whole study.
 
 The test of fixed against random order detects whether the fixed order is special. The tests here find the reason, and
-effects within the random runs. All use ranks: Kruskal and Wallis's test over the groups; Spearman's correlation for
+effects within the random runs. All use ranks: the Kruskal-Wallis test over the groups; Spearman's correlation for
 drift (C. Spearman, Amer. J. Psychol. 15 (1904) 72-101) with Student's t on n - 2 degrees of freedom, or all
 permutations if there are few values: three rising values have p 1/3, but 0 by Student's t.
 """
@@ -75,7 +75,7 @@ class AgainstOthers(Grouped):
     """
 
     medians_others: Values
-    h: Values  # Kruskal and Wallis's H; p() computes its p
+    h: Values  # the Kruskal-Wallis H; p() computes its p
 
     def p(self, at: int) -> float:
         """The p-value of one label, by permutation if it can matter, because chi-squared is inaccurate for few trials

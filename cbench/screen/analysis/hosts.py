@@ -128,8 +128,8 @@ def _levels(data: Data, series: ResponseSeries) -> tuple[HostLevel, ...]:
 
 
 def decided(data: Data, responses: Mapping[str, ResponseResult], alpha: float) -> dict[str, ResponseResult]:
-    """The responses with p-values of the interactions with hosts, corrected by Holm's method over all responses and
-    factors as a separate family.
+    """The responses, with the p-values of interactions with hosts corrected by Holm's method. All responses and factors
+    form a family of their own.
     """
     every = [each.p_interaction for row in responses.values() if row.hosts for each in row.hosts.effects]
     p = [nan if each is None else each for each in every]

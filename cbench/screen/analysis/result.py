@@ -274,7 +274,7 @@ class StudyResult:
 
 @dataclass(frozen=True, slots=True)
 class NoMateriality:
-    """The reason why effects cannot be compared with the widths of intervals."""
+    """The reason effects cannot be compared with the widths of intervals."""
 
     why: str
 

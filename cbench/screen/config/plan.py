@@ -244,7 +244,7 @@ class Planned:
         return words
 
     def _too_few(self) -> list[str]:
-        """Sentences on responses with too few iterations for signed ranks, if there are any."""
+        """Sentences about responses with too few iterations for signed ranks, if any."""
         screen = self.screen
         tests, blocks = 0, []
         for workload in screen.workloads:

@@ -1,6 +1,6 @@
 """Test whether a value depends on the boot, within each level of the factor that boots change.
 
-D. Flater, NIST Technical Note 1855 (2014), section 4.5.1, decides by eye. This module uses Kruskal and Wallis's test
+D. Flater, NIST Technical Note 1855 (2014), section 4.5.1, decides by eye. This module uses the Kruskal-Wallis test
 over the boots, and one-way random effects with n0 = (N - sum n_i^2/N)/(k - 1) for unequal numbers: S. R. Searle, G.
 Casella, C. E. McCulloch, Variance Components (1992), section 3.6.
 """

@@ -50,7 +50,7 @@ class Waking(NamedTuple):
 
 
 class Part(NamedTuple):
-    """The work that had the CPU in a phase, and its time in ticks."""
+    """The work that occupied the CPU during a phase, and its duration in ticks."""
 
     phase: str
     cause: Cause

@@ -122,7 +122,7 @@ def test_after_a_failed_allocation_another_one_is_asked_for_and_braces_are_no_te
 
 @pytest.mark.parametrize("printed", ["3", '{"_meta": 3}', '{"_meta": {"hostvars": {}}, "g": 3}', "\xff"])
 def test_other_output_of_an_allocation_is_refused(printed: str) -> None:
-    with pytest.raises(UsageError, match=r"fleet\.allocate: printed no inventory in JSON"):
+    with pytest.raises(UsageError, match=r"fleet\.allocate: its output is not an inventory in JSON"):
         ansible.static_inventory(printed)
 
 
@@ -158,7 +158,7 @@ def test_an_inventory_scripts_groups_may_be_lists_of_hosts() -> None:
     assert ansible.static_inventory(json.dumps(printed)) == {
         "all": {"hosts": {"n0": {}, "n1": {"ansible_host": "::1"}}}
     }
-    with pytest.raises(UsageError, match="printed no inventory in JSON"):
+    with pytest.raises(UsageError, match="its output is not an inventory in JSON"):
         ansible.static_inventory("[]")
 
 

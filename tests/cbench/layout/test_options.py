@@ -45,7 +45,8 @@ FREE = LayoutOptions(
             "needs at least two files to link",
         ),
         ({"preset": "environment"}, "builds nothing"),
-        ({"preset": "environment", "build": ""}, "give the command to measure with --run"),
+        ({"preset": "environment", "build": ""}, "--run is missing: give the command to measure"),
+        ({"preset": "environment", "build": "", "run": "{program} 1"}, "--run contains {program}, but"),
     ],
 )
 def test_a_preset_that_randomizes_nothing_is_refused(changes: dict[str, object], says: str) -> None:

@@ -1,4 +1,4 @@
-"""Kruskal and Wallis's test, and how often chance alone gives such an H: books, scipy, and counting all cases."""
+"""The Kruskal-Wallis test, and how often chance alone gives such an H: books, scipy, and counting all cases."""
 
 from __future__ import annotations
 

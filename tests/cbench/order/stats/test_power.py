@@ -61,7 +61,7 @@ def test_quantiles_stand_for_large_samples() -> None:
 
 @pytest.mark.slow
 def test_where_one_order_varies_five_times_as_much_the_detectable_shift_is_found_as_often_as_stated() -> None:
-    """By Brunner and Munzel's test, which decides there: 74 % of 1,000. With distances within the steady order it
+    """By the Brunner-Munzel test, which decides there: 74 % of 1,000. With distances within the steady order it
     was 45 %.
     """
     rng = np.random.default_rng(5)
