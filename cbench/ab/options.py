@@ -176,7 +176,7 @@ def _check_build(options: AbOptions) -> None:
         )
     for arm in options.arms:
         if not arm.revision and not arm.is_program:
-            raise UsageError(f"--layouts: {arm.name} is not built; use a revision, or {PROGRAM} in its command")
+            raise UsageError(f"--layouts: arm {arm.name} is not built; use a revision, or {PROGRAM} in its command")
     wanted = placeholder(options.preset)
     if wanted not in options.build:
         raise UsageError(f"--build has no {wanted}: without it, all builds of preset {options.preset} are the same")

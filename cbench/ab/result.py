@@ -179,7 +179,7 @@ def _order(effect: OrderShift, at: int | str) -> OrderEffect:
 
 
 def _needed(analysis: BlockAnalysis, effect: float) -> int | None:
-    """The number of blocks, or of layouts, that would detect the effect. None if the present number already does or is
+    """The number of blocks, or of layouts, that would detect the effect. None if the current number already does or is
     too small for an estimate, if A differs from its copy by the effect or more, or if a predecessor raises the floor.
     """
     found = analysis.detectable

@@ -146,7 +146,7 @@ def run(
         if not (words or commands or workloads):
             raise UsageError("nothing to measure: name a workload from `cbench list`, or a command after --")
         if output is None:
-            raise UsageError("--detach needs -o FILE, which stores every trial")
+            raise UsageError("--detach needs -o FILE, the store for the trials")
         job = detached.start_again(output)
         if as_json:
             write_json(job)

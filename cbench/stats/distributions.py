@@ -45,8 +45,8 @@ def chi2_sf(x: float, df: int) -> float:
 
 
 def _terms(half: float, first: float, top: float) -> float:
-    """The sum of exp(-half) half^k/gamma(k + 1) for k = first, first + 1, ..., top, added from the largest term to both
-    sides.
+    """The sum of exp(-half) half^k/gamma(k + 1) for k = first, first + 1, ..., top, summed outward from the largest
+    term.
     """
     peak = min(max(first, half // 1 + first), top)
     largest = exp(peak * log(half) - half - lgamma(peak + 1))

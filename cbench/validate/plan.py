@@ -133,7 +133,7 @@ def _chosen(names: Sequence[str], known: Sequence[str], option: str) -> tuple[st
 
 
 def _kinds(every: Sequence[HostInstrument]) -> list[str]:
-    """The kinds of trials: "" for trials read by all instruments that do not disturb, and the kinds of sampling."""
+    """The kinds of trial: "" for trials read by all instruments that do not disturb, and the kinds of sampling."""
     sampled = [each.read for each in every if each.read.startswith(SAMPLES) and not each.missing]
     plain = [each for each in every if not each.read.startswith(SAMPLES) and not each.missing]
     return [*([""] if plain else []), *sampled]

@@ -30,7 +30,7 @@ class MetricSummary:
 
 @dataclass(frozen=True, slots=True)
 class OfWorkload:
-    """The workload and the kind of trials of a result; the kind is "" for trials that are not sampled."""
+    """The workload and the kind of trial of a result; the kind is "" for trials that are not sampled."""
 
     workload: str
     kind: str

@@ -14,7 +14,8 @@ from quiet import UsageError
 
 @dataclass(frozen=True, slots=True)
 class ValidationSeries:
-    """One workload and one kind of trials ("" or a `read` of samples), with the values of each metric by run.
+    """One workload and one kind of trial, with the values of each metric by run. `kind`: the `read` of the instrument
+    that takes samples, "" for trials without samples.
 
     Runs are in chronological order. `lost`, `throttled`: the numbers of lost samples and of pauses of the sampling that
     the kernel reported, summed over all trials.

@@ -99,7 +99,7 @@ def kernel_check(
     root: Root = "/",
     as_json: Json = False,
 ) -> None:
-    """Report the build options that quiet can use. Exits with 0 when none is missing."""
+    """Report the build options that quiet can use. Exits with 0 when none is missing or unknown."""
     raise typer.Exit(host.kernel_check(fragments or (), config, root, as_json))
 
 

@@ -71,7 +71,8 @@ def remove_service(root: str, as_json: bool) -> int:
 
 
 def kernel_check(wanted: Sequence[str] = (), file: str | None = None, root: str = "/", as_json: bool = False) -> int:
-    """Report which options of these fragments the kernel lacks, and the cost of each. Returns 0 if none is missing.
+    """Report which options of these fragments the kernel lacks, and the cost of each. Returns 0 if no option is missing
+    or unknown.
 
     `file`: the configuration of another kernel, instead of the running kernel's.
     """

@@ -27,7 +27,7 @@ _HEADINGS = {
 
 
 def plan(result: BootPlan) -> None:
-    """Print a boot plan: loader, lines, parameters with reasons, diffs of files, and commands."""
+    """Print a boot plan: boot loader, command lines, parameters with reasons, diffs of files, and commands."""
     out(f"profile **{result.profile}**")
     cpus(result.cpus)
     others = f"; also installed: {', '.join(result.others)} (choose with --loader)" if result.others else ""

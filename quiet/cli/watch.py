@@ -121,7 +121,7 @@ def watch(request: WatchRequest) -> int:
 def _check(request: WatchRequest) -> None:
     for option, seconds in (("--rescan", request.rescan), ("--interval", request.interval)):
         if not _SHORTEST_S <= seconds <= _LONGEST_S:  # also rejects NaN
-            raise UsageError(f"{option} {seconds:g}: must be between {_SHORTEST_S:g} and {_LONGEST_S:.0f} s")
+            raise UsageError(f"{option} {seconds:g}: must be between {_SHORTEST_S:g} and {_LONGEST_S:,.0f} s")
     if request.duration is not None and not 0 < request.duration < float("inf"):
         raise UsageError(
             f"--duration {request.duration:g}: must be a number of seconds above 0, such as 60; without --duration, "

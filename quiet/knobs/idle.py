@@ -2,8 +2,8 @@
 
 Source: admin-guide/pm/cpuidle.rst, power/pm_qos_interface.rst, ABI/testing/sysfs-devices-power.
 
-Three interfaces limit idle states, and the kernel applies the strictest limit, so they cannot conflict: a limit for the
-whole machine, which lasts while a process holds a device open; a limit per CPU; and a switch for each state of each
+Three interfaces limit idle states. They cannot conflict, because the kernel applies the strictest limit: a limit for
+the whole machine, which lasts while a process holds a device open; a limit per CPU; and a switch for each state of each
 CPU. The choice "quiet" leaves only the shallowest state that halts the CPU. With "none", an idle CPU polls: it wakes
 immediately, but it produces heat, keeps the tick, and slows its sibling thread.
 """

@@ -55,7 +55,7 @@ def choose(facts: Facts, requested: str, smt: str, max_cores: int, source: str, 
     if not housekeeping:
         raise Refused(
             f"isolating {cpulist.format(whole)} would leave no housekeeping CPU among "
-            f"{cpulist.format(facts.online)}; give fewer CPUs with --cpus"
+            f"{cpulist.format(facts.online)}; list fewer CPUs with --cpus"
         )
     if offline:
         why += f"; sibling threads {cpulist.format(offline)} go offline"
@@ -76,7 +76,7 @@ def _checked(facts: Facts, requested: str, source: str) -> CpuSet:
         raise UsageError(f"{source}: no CPU given; list at least one of {cpulist.format(facts.online)}")
     if unknown := cpus - facts.possible:
         raise UsageError(
-            f"{source}: CPU {cpulist.format(unknown)} does not exist here; online CPUs: {cpulist.format(facts.online)}"
+            f"{source}: no such CPU: {cpulist.format(unknown)}; online CPUs: {cpulist.format(facts.online)}"
         )
     if off := cpus - facts.online:
         raise UsageError(f"{source}: CPU {cpulist.format(off)} is offline; online CPUs: {cpulist.format(facts.online)}")

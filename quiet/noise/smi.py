@@ -49,7 +49,7 @@ class SmiCounter:
         self.close()
 
     def read(self) -> dict[int, int]:
-        """The current counts of the CPUs that have one. Reading a count interrupts its CPU."""
+        """The current count of each CPU that has a counter. Reading a count interrupts its CPU."""
         if self._counters:
             return {cpu: round(counter.read()) for cpu, counter in self._counters.items()}
         return self._registers()

@@ -88,7 +88,7 @@ class RunGroup:
                 self._host.write(f"{path}/cgroup.pressure", "0")
 
     def kill(self) -> None:
-        """End every process of the run, and wait at most _PATIENCE_S until they have ended."""
+        """End every process of the run, and wait up to _PATIENCE_S for them to end."""
         end = time.monotonic() + _PATIENCE_S
         path = self.path
         while time.monotonic() < end:

@@ -82,7 +82,7 @@ class Uevents(_Netlink):
 
 
 def uevent(data: bytes) -> Uevent | None:
-    """Parse one message: "ACTION@PATH", then KEY=VALUE, each ended by a zero byte. None for any other message."""
+    """Parse one message: "ACTION@PATH", then KEY=VALUE, each terminated by a NUL byte. None for any other message."""
     head, *rest = data.decode(errors="replace").split("\0")
     action, at, path = head.partition("@")
     values = dict(item.partition("=")[::2] for item in rest)

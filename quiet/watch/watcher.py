@@ -123,7 +123,7 @@ class Watcher:
             self._gather()
 
     def _gather(self) -> bool:
-        """Read the notifications. Returns True if the journal may have changed, by another apply or restore."""
+        """Read the notifications. Returns True if another apply or restore may have changed the journal."""
         now = time.monotonic()
         journal_changed = self._sources.read(self._pending, self._files, now)
         if journal_changed and self._reload_at is None:

@@ -1,4 +1,4 @@
-"""Compute Student's intervals of effects, from the estimate and the standard error that the effect's test uses."""
+"""Compute intervals of effects from Student's t distribution, with the standard error that the effect's test uses."""
 
 from __future__ import annotations
 

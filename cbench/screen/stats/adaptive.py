@@ -1,8 +1,8 @@
 """Choose the number of bootstrap replicates by the adaptive procedure of JCGM 101:2008, clause 7.9.4.
 
 Each block of M replicates yields an estimate, a standard uncertainty and both ends of the interval. Blocks are drawn
-until twice the standard error of each of these numbers' means is within a tolerance; the result is then computed from
-all replicates. M is 10^4, or 100/(1 - level) if that is more. The tolerance is the size of a pixel of the plot (D.
+until twice the standard error of the mean of each of these numbers is within a tolerance; the result is then computed
+from all replicates. M is 10^4, or 100/(1 - level) if that is more. The tolerance is the size of a pixel of the plot (D.
 Flater, NIST TN 1855 (2014), section 3.6).
 """
 

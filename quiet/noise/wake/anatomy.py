@@ -195,7 +195,7 @@ class _Spent:
     limits: Limits
 
     def causes(self, phase: str, begin: int, end: int) -> Iterator[tuple[Cause, int]]:
-        """Yield the causes of a phase with their times in ticks, which add up to the phase."""
+        """Yield the causes of a phase with their times in ticks, which add up to its duration."""
         at = begin
         for frame in self.frames:
             if cut := clipped(frame, begin, end):

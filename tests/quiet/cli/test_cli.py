@@ -99,7 +99,7 @@ def test_with_json_there_is_exactly_one_object_on_stdout(quiet: Quiet, root: Pat
 
 
 def test_with_json_an_error_leaves_stdout_empty(quiet: Quiet, root: Path) -> None:
-    is_error(quiet("plan", "--root", root, "--cpus", "9", "--json"), 2, "--cpus: CPU 9 does not exist here")
+    is_error(quiet("plan", "--root", root, "--cpus", "9", "--json"), 2, "--cpus: no such CPU: 9")
 
 
 @pytest.mark.parametrize(

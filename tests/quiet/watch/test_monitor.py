@@ -295,7 +295,7 @@ def test_the_history_is_a_table_by_cause(tmp_path: Path, quiet: Quiet, clock: Cl
         (("--cpus", ""), "--cpus: no CPU given"),
         (("--cpus", "x"), "--cpus: 'x' is not a CPU list"),
         (("--cpus", "3", "--repair"), "--cpus watches CPUs without a profile"),
-        (("--cpus", "3", "--interval", "0.1"), "--interval 0.1: must be between 1 and 1000000 s"),
+        (("--cpus", "3", "--interval", "0.1"), "--interval 0.1: must be between 1 and 1,000,000 s"),
         (("--cpus", "3", "--textfile", "/nowhere/x.prom"), "--textfile /nowhere/x.prom: no directory /nowhere"),
         (("--unit", "--repair"), "--unit: the unit has no permission to repair"),
         (("--history", "--since", "soon"), "--since 'soon'"),
