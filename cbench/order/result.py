@@ -307,7 +307,7 @@ class OrderResult:
 
     @property
     def arm_labels(self) -> tuple[str, str]:
-        """The names of the orders for use in a sentence or a figure."""
+        """The names of the two arms for use in a sentence or a figure."""
         fixed, random = self.arms
         return (f"{fixed} order", f"{random} order") if self.arms == ORDERS else (fixed, random)
 

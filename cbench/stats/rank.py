@@ -81,7 +81,7 @@ def _exact_p(ranks: Sequence[int], n: int, total: int) -> float:
 
 @lru_cache(maxsize=64)  # without ties, the result depends only on the sample sizes
 def _choices(ranks: tuple[int, ...], n: int) -> tuple[int, ...]:
-    """The number of choices of `n` of these ranks with the sum 0, 1, ...
+    """For each sum 0, 1, ..., the number of ways to choose `n` of these ranks.
 
     The counts of all sums are stored in one large integer, 64 bits each, which suffices for EXACT_UP_TO values. Adding
     a rank to every sum is then a shift.

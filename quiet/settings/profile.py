@@ -225,11 +225,11 @@ def _knobs(table: Mapping[str, object], label: str) -> dict[str, str]:
             raise UsageError(f"{label}: unknown knob 'knobs.{name}'; `quiet explain` lists the knobs")
         number = isinstance(value, int) and not isinstance(value, bool) and value >= 1
         if not (value in knob.choices or (knob.numeric and number) or (knob.lists and _is_list(value))):
-            allowed = ", ".join(f'"{choice}"' for choice in knob.choices)
-            allowed += (
-                " or a number of at least 1" if knob.numeric else ' or a list such as "0-1"' if knob.lists else ""
-            )
-            raise UsageError(f"{label}: key 'knobs.{name}' must be {allowed}, not {value!r}")
+            allowed = [f'"{choice}"' for choice in knob.choices]
+            if knob.numeric or knob.lists:
+                allowed.append("a number of at least 1" if knob.numeric else 'a list such as "0-1"')
+            one_of = " or ".join([*filter(None, [", ".join(allowed[:-1])]), allowed[-1]])
+            raise UsageError(f"{label}: key 'knobs.{name}' must be {one_of}, not {value!r}")
         knobs[name] = str(value)
     return knobs
 

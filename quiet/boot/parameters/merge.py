@@ -193,8 +193,9 @@ class _Merger:
             self.taken |= self.isolated.get(parameter, ((), self._present(parameter)[1]))[1]
         if self.isolated and not self.facts.online - self.taken:
             there = " ".join(word for p in ("isolcpus", "nohz_full") for word in self.line.of(p))
-            on_line = f" with {there} of the command line: remove this, or" if there else ":"
-            raise Refused(f"isolcpus= and nohz_full= would cover every online CPU{on_line} give fewer CPUs with --cpus")
+            known = f", together with {there} on the kernel command line," if there else ""
+            fewer = f"list fewer CPUs with --cpus{f', or remove {there}' if there else ''}"
+            raise Refused(f"isolcpus= and nohz_full={known} would cover every online CPU; {fewer}")
         for parameter, (flags, wanted) in self.isolated.items():
             self.at = self.order.get(parameter, -1)
             self._listed(parameter, flags, wanted)

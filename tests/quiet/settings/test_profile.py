@@ -79,7 +79,7 @@ def test_the_same_file_by_another_path_is_the_same_profile(tmp_path: Path, monke
         ("[cpus]\nisolate = '1'", "unknown key 'cpus.isolate'; known keys here: isolated, housekeeping, max_cores"),
         ("[boot]\nwant = []", "unknown key 'boot.want'"),
         ("[knobs]\nturbo = 'quiet'", "unknown knob 'knobs.turbo'; `quiet explain` lists"),
-        ("[knobs]\nirq = 'off'", """key 'knobs.irq' must be "quiet", "leave", not 'off'"""),
+        ("[knobs]\nirq = 'off'", """key 'knobs.irq' must be "quiet" or "leave", not 'off'"""),
         ("[knobs]\nirq.default = 'quiet'", """must be quoted: write "irq.default" ="""),
         ("[knobs]\ncpufreq.turbo = 'all'", """must be quoted: write "cpufreq.turbo" ="""),
         ("[knobs]\nirq = true", "key 'knobs.irq' must be"),
