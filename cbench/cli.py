@@ -70,7 +70,7 @@ def _options(
 
 
 def _first_steps(*_arguments: object, **_options: object) -> int:
-    """Handle `cbench` without arguments: a missing command is wrong usage."""
+    """Handle `cbench` without arguments, which is a usage error."""
     emit(FIRST_STEPS)
     return 2
 

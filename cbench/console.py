@@ -1,4 +1,4 @@
-"""Handle the commands' output besides results: messages, progress and exits, including Ctrl-C."""
+"""Print the commands' results, messages and progress, and end commands on Ctrl-C."""
 
 from __future__ import annotations
 

@@ -111,7 +111,7 @@ def save(path: str, content: str | bytes, option: str) -> None:
     number = _number(place)
     temporary = place if number is not None or _is_stream(place) else f"{place}.{os.getpid()}.new"
     try:
-        if number is not None:  # opened again, a file would be written from its beginning
+        if number is not None:  # reopening a file would overwrite it from its beginning
             fd = os.dup(number)
         else:
             new = os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW if temporary != place else 0

@@ -20,7 +20,7 @@ class UsageError(QuietError):
 
 
 class Refused(QuietError):
-    """Not permitted, or refused for safety; nothing was changed."""
+    """Not permitted, or refused for safety; the requested change was not made."""
 
     exit_code = 3
 

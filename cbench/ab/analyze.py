@@ -227,9 +227,9 @@ def _outcome(each: Shift, floor: float, copy: Shift) -> str:
 
 
 def _detectable(shifts: Sequence[Shift], copy: Shift, units: int, power: float) -> SmallestEffect | None:
-    """An effect is detected if its estimate minus half the width of its interval is above the floor. The floor is half
-    the width of the interval of A', plus the distance of A' from A. If A and A' do not differ, this distance is
-    sqrt(2/pi) standard errors on average.
+    """The smallest detectable effect; None without intervals. An effect is detected if its estimate minus half the
+    width of its interval is above the floor. The floor is half the width of the interval of A', plus the distance of A'
+    from A. If A and A' do not differ, this distance is sqrt(2/pi) standard errors on average.
     """
     if not copy.attained or not all(each.attained for each in shifts):
         return None

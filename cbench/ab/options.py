@@ -39,7 +39,7 @@ class Arm:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AbOptions:
-    """The programs to compare, and the measuring time. All other arms are compared with the first one.
+    """The options of `cbench ab`. All other arms are compared with the first one.
 
     `folder`: the working directory of commands; `repository`: the repository of revisions; `prefix`: the path of
     `folder` in the repository. `effect`: a share. `budget`: the time limit for measuring in seconds, None for 3 s per
@@ -241,5 +241,5 @@ def _share(text: str) -> float:
     if number is None:
         raise UsageError(f"--effect {text!r}: write a percentage such as 1%")
     if not number[2] and float(number[1]) >= 1:
-        raise UsageError(f"--effect {text}: a share is less than 1; write {number[1]} % as {number[1]}%")
+        raise UsageError(f"--effect {text}: a share is less than 1; for {number[1]} percent, write {number[1]}%")
     return float(number[1]) / (100 if number[2] else 1)

@@ -52,7 +52,7 @@ def checked_out(
     _git(repository, "clone", "--quiet", "--shared", "--no-checkout", ".", str(tree))
     _git(str(tree), "checkout", "--quiet", "--detach", commit)
     if not where.is_dir():
-        raise UsageError(f"revision {commit[:12]} has no directory {prefix}: run cbench in a directory that it has")
+        raise UsageError(f"revision {commit[:12]} has no directory {prefix}: run cbench in a directory it contains")
     if build:
         try:
             run_checked(build, str(where), environment, BUILD_S, bound=True)

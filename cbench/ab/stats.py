@@ -1,7 +1,7 @@
 """Estimate the shift of paired differences, with the interval of the signed-rank test; and rank values.
 
 J. L. Hodges, E. L. Lehmann, "Estimates of location based on rank tests", Ann. Math. Statist. 34 (1963) 598-611: the
-estimate is the median of the Walsh averages (d_i + d_j)/2, i <= j. The interval holds the shifts that Wilcoxon's
+estimate is the median of the Walsh averages (d_i + d_j)/2, i <= j. The interval contains the shifts that Wilcoxon's
 signed-rank test does not reject (M. Hollander, D. A. Wolfe, E. Chicken, Nonparametric Statistical Methods, 3rd ed.
 2014, sections 3.1 to 3.3).
 """

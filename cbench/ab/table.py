@@ -14,7 +14,7 @@ from cbench.report.text import about
 
 SMALLEST_P = 1e-4
 MANY_TIMES = 10
-"""If more than this many times the measured blocks are needed, the advice is a quieter host instead of more blocks."""
+"""If more than this many times the measured blocks are needed, the advice also suggests a quieter host."""
 
 
 def result(report: AbResult) -> None:

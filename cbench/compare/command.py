@@ -17,7 +17,8 @@ Headline = Annotated[
     str,
     typer.Option(
         metavar="auto|median|floor|min|mean",
-        help="Value that represents a process; auto: the floor of cycle-exact data, else the median.",
+        help="Value that represents a process; auto: the center of calibrated cycles, the floor of cycle-exact data, "
+        "else the median.",
     ),
 ]
 

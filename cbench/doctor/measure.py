@@ -82,8 +82,8 @@ class Examination:
         return 2 * sum(one.headline is not None for one in self.processes) > len(self.processes)
 
     def headline_of(self, one: Examined) -> float | None:
-        """The headline of a process, None if it has none. Unless most processes have a headline, the median of all its
-        trials.
+        """The headline of a process (None if it has none) or, unless most processes have a headline, the median of all
+        its trials.
         """
         return one.headline if self.has_headlines else one.median
 
@@ -132,8 +132,8 @@ def wants_more(done: int, elapsed: float, longest: float, seconds: float) -> boo
 
 
 def undisturbed(trials: Sequence[Trial]) -> float | None:
-    """The median of the trials without a known interruption, also of those that calibration rejects; None if these are
-    fewer than a tenth.
+    """The median of the trials without a known interruption, including those that calibration rejects; None if these
+    are fewer than a tenth.
     """
     clean = [trial.value for trial in trials if trial.valid and not unmarked(trial)]
     return float(median(clean)) if len(clean) >= len(trials) // 10 > 0 else None

@@ -46,7 +46,7 @@ def remedies(found: Examination, now: Detectable, seed: int, step: float = 0.0) 
     each = found.processes
     calibrated = (
         found.has_headlines and each[0].result.session.counter.calibration is not None
-    )  # not for calibrated cycles, because calibration selects trials itself
+    )  # with calibrated cycles, selecting trials is no remedy, because calibration already selects them
     isolate = "quiet run -- cbench ..."
     quieter = _quieter_half(each, lambda one: one.others_busy)
     alone = _quieter_half(each, lambda one: one.sibling_busy)
@@ -110,7 +110,9 @@ def _stolen_share(one: Examined) -> float | None:
 
 
 def _quieter_half(each: Sequence[Examined], of: Callable[[Examined], float | None]) -> list[Examined]:
-    """The processes at or below the median; empty if the value of any process is unknown or all values are equal."""
+    """The processes whose value, by `of`, is at most the median; empty if the value of any process is unknown or all
+    values are equal.
+    """
     known = [(value, one) for one in each if (value := of(one)) is not None]
     if len(known) < len(each) or len({value for value, _ in known}) < 2:
         return []

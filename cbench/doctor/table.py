@@ -29,7 +29,7 @@ def report(result: DoctorResult) -> None:
     console.print(
         "a program that uses memory or files is noisier; its own noise floor: cbench ab -- ./mybench ./mybench"
     )
-    console.print("what interrupts it, and what `quiet run` would remove: quiet why -- ./mybench")
+    console.print("its interruptions, and those that `quiet run` would remove: quiet why -- ./mybench")
 
 
 def lines(result: DoctorResult) -> list[tuple[str, str]]:
@@ -44,7 +44,7 @@ def lines(result: DoctorResult) -> list[tuple[str, str]]:
     found = [
         (
             "interval",
-            f"from {percent(visible.low)} to {percent(visible.high)} by these {width.processes} processes; {third}",
+            f"from {percent(visible.low)} to {percent(visible.high)}, based on {width.processes} processes; {third}",
         ),
         *_in_time(result.detectable_time),
         ("counter", f"{counter.name} in {counter.unit}{step}{f': {counter.why}' if counter.why else ''}"),
@@ -72,7 +72,9 @@ def lines(result: DoctorResult) -> list[tuple[str, str]]:
         ("interrupted", f"{percent(result.disturbed_trials)} of the trials{f': {names} ({source})' if names else ''}")
     )
     if result.kept_trials < 1:
-        found.append(("kept", f"{percent(result.kept_trials)} of the trials, by the chains of additions around them"))
+        found.append(
+            ("kept", f"{percent(result.kept_trials)} of the trials, judged by the chains of additions around them")
+        )
     found.append(
         ("stolen", "not known" if result.stolen_share is None else f"{percent(result.stolen_share)} of the time")
     )

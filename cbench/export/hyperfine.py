@@ -40,8 +40,8 @@ def _result(source: ExportSource, sample: TestSample, command: Mapping[str, Valu
     if processes == 1 < sample.trials:
         more = sample.more_processes.replace("{n}", "10")
         raise UsageError(
-            f"{source.path}: {sample.name}: {sample.trials:,} values of one process, which are not independent as "
-            f"hyperfine's times are; measure more processes ({more})"
+            f"{source.path}: {sample.name}: {sample.trials:,} values of one process, which, unlike hyperfine's times, "
+            f"are not independent; measure more processes ({more})"
         )
     found = {"command": sample.name, **_summary(times), **command}
     return {key: found[key] for key in COMMAND if key in found}

@@ -130,7 +130,7 @@ class StartCounts:
 
 
 def start_counts(empty: Sequence[ProgramEnd]) -> StartCounts:
-    """The lower quartile of each count over the starts of an empty program, but the shortest wait, because on a busy
+    """The lower quartile of each count over the starts of an empty program; for waits, the minimum, because on a busy
     machine most starts wait for other tasks. All counts are 0 without starts.
     """
     if not empty:

@@ -45,7 +45,7 @@ class FleetConfig:
             raise UsageError(f"{self.path}: fleet.files: {lacking[0]}: no such file")
 
     def not_pushed(self) -> tuple[str, ...]:
-        """The files beside the study's file that its commands name, but `files` does not contain."""
+        """The files beside the study's file that its commands name but that `files` does not contain."""
         folder = self.path.parent
         pushed = [folder / name for name in (self.path.name, *self.files)]
         study = tomllib.loads(self.path.read_text())
@@ -103,7 +103,7 @@ def load(path: Path) -> FleetConfig:
         if Path(name) == Path():
             raise fleet.error("files", f"{name!r}: name the files; the whole directory may contain the fleet's results")
     if values["release"] and not values["allocate"]:
-        raise fleet.error("release", "needs `allocate`: nothing else is released")
+        raise fleet.error("release", "needs `allocate`, because only an allocation is released")
     fleet.end()
     begin = _begin(path, text, fleet, words)
     return FleetConfig(path.absolute(), begin, files, **values)
@@ -144,7 +144,7 @@ def _texts(value: object) -> Iterator[str]:
 
 
 def _words(text: str) -> list[str]:
-    """The words of a shell command; of another text, those between blanks."""
+    """The words of a shell command; for any other text, the words between blanks."""
     try:
         return shlex.split(text)
     except ValueError:

@@ -43,7 +43,7 @@ class Fleet:
         self._state = state.existing(folder)
         self._config = _config(Path(self._state.study), folder / "study")
         self._fetched_s: dict[str, float] = {}
-        self._silent_s: dict[str, float] = {}  # the time since which a node has not answered this controller
+        self._silent_s: dict[str, float] = {}  # when each silent node stopped answering this controller
 
     @property
     def state(self) -> FleetState:

@@ -37,7 +37,7 @@ class Catch2Reader(ResultReader):
 
 
 class _Means:
-    """Collects the means of benchmarks, named by their test case, sections and own names."""
+    """Collects the means of benchmarks; each name is prefixed with those of the test case and the sections."""
 
     def __init__(self) -> None:
         self.parser = expat.ParserCreate("UTF-8")  # the declared encoding does not apply: the text is already decoded

@@ -12,7 +12,7 @@ class JmhReader(ResultReader):
     """A fork is a process, and its measured iterations are the process's values. Times per operation are in ns; other
     units, such as operations per second, are unchanged.
 
-    In sample mode an iteration has a histogram; its mean is used, as JMH does for its own score. Secondary metrics
+    In sample mode an iteration has a histogram; its mean is used, as in JMH's own score. Secondary metrics
     (profilers) are omitted.
     """
 

@@ -91,7 +91,7 @@ class TestSample:
 
 
 def pooled(samples: Iterable[TestSample]) -> tuple[TestSample, ...]:
-    """One sample for each test, unit, counter and CPU, with the processes of all samples in order."""
+    """One sample for each combination of test, unit, counter and CPU, with the processes of all samples in order."""
     tests: dict[tuple[str, str, str, int | None], list[TestSample]] = {}
     for each in samples:
         tests.setdefault((each.name, each.unit, each.counter, each.cpu), []).append(each)

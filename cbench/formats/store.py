@@ -29,7 +29,9 @@ STUDIES = {
 
 
 class StoreReader(ResultReader):
-    """Each test, counter and CPU in a file of `cbench run --output` is a sample, with the values of its processes."""
+    """Each combination of test, counter and CPU in a file of `cbench run --output` is a sample, with the values of its
+    processes.
+    """
 
     name = "a store of cbench"
     lists_orders = True

@@ -130,7 +130,7 @@ def _threshold(table: TomlTable) -> float:
             return threshold
     except UsageError:
         pass
-    raise table.error("threshold", f"{text!r}: must be from {100 * LEAST_THRESHOLD:g}% to below 100%, such as 1%")
+    raise table.error("threshold", f"{text!r}: must be at least {100 * LEAST_THRESHOLD:g}% and below 100%, such as 1%")
 
 
 def _commit(repository: str, wrong: Callable[[str, str], UsageError], key: str, revision: str) -> str:

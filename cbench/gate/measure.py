@@ -55,7 +55,7 @@ class GateSession:
 
     `left_out`: tests that cannot be judged, with the reason. `only_in_old`, `only_in_new`: tests that only one side
     has. `not_copied`: the reason why old itself serves as its copy, "" if there is a copy. `ended`: the
-    limit that ended the session, "blocks", "effect" or "budget". `trials`: every run of the blocks, with its
+    reason why the session ended, "blocks", "effect" or "budget". `trials`: every run of the blocks, with its
     disturbances. `layouts`: the number of builds of both arms that the blocks use in turn.
     """
 
@@ -171,8 +171,8 @@ class _Runs:
             shutil.copyfile(self._target, name)
 
     def usable(self) -> tuple[list[SessionTest], dict[str, str]]:
-        """The tests that every run has, in one unit and with values above 0; and the reason for excluding each of the
-        others.
+        """The tests that every run has, in one unit and with values that form ratios; and the reason for excluding each
+        of the others.
         """
         every = [run for block in self.blocks for run in block]
         tests, left_out = list[SessionTest](), dict[str, str]()

@@ -41,7 +41,7 @@ def interfere(
 ) -> None:
     """Measure a workload beside a load on other CPUs.
 
-    The load runs on a sibling thread, beside the same cache, on a far core, and on another node.
+    The load runs on a sibling thread, on a core with the same cache, on a far core, and on another node.
     """
     from cbench.interfere import run, table
 

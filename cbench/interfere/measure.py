@@ -98,9 +98,9 @@ def _visit(plan: InterferePlan, condition: Condition, show: Show) -> None:
     spec, figures = condition.spec, load_generator.Figures()
     loaded = contextlib.nullcontext(figures) if spec is None else load_generator.running(spec, plan.cpu)
     with (
-        runner.away_from({spec.cpu} if spec else set(), 2),
+        runner.away_from({spec.cpu} if spec else set(), 2),  # 2: the measured CPU and one for this process
         loaded as figures,
-    ):  # the measured CPU and one other
+    ):
         results = measurement.measure(
             plan.chosen, plan.params, [plan.cpu], isolated=plan.isolated, options=plan.options, show=show
         )

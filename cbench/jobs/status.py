@@ -61,7 +61,7 @@ def status(data: str) -> JobStatus:
 
 
 def _run_since(path: Path) -> bool:
-    """Whether a run in a terminal has written to the store after its last detached job had ended."""
+    """Whether a run in a terminal has written to the store since its last detached job ended."""
     written = [each for suffix in ("", "-wal") if (each := Path(f"{path}{suffix}")).exists()]
     ended = detached.job_file(path).stat().st_mtime_ns
     return any(each.stat().st_mtime_ns > ended for each in written)

@@ -117,7 +117,7 @@ def resume(path: Path, show: Show, tell: Tell) -> KnobsResult:
 def _only_root() -> None:
     if os.geteuid() != 0:
         raise Refused(
-            "cbench screen knobs applies settings to this host, which needs root: run it with sudo; only --plan works "
+            "cbench screen knobs applies settings to this host, which needs root: run it with sudo; --plan works "
             "without root"
         )
 
@@ -158,8 +158,8 @@ def replayed(screening: StoredScreening) -> Search:
             search.conclude()
         if search.next is None or search.next.left_out != done.left_out:
             raise QuietError(
-                "the stored applications do not fit this search: another version of cbench has probably written them; "
-                "start a new screening with another file (-o)"
+                "the stored applications do not fit this search: another version of cbench probably wrote them; start "
+                "a new screening with another file (-o)"
             )
         search.add(done.value, done.suspects)
     return search

@@ -51,8 +51,8 @@ CONTROLS, MOST_CONTROLS, FINE = 3, 5, 50
 difference exceeds 1/FINE of the noise that the profile removes.
 """
 PAIRS, MOST_PAIRS = 1, 12
-"""The minimum and maximum number of pairs that compare the smallest profile with the full one. From the minimum on, the
-comparison ends when the interval is entirely within the permitted difference, or entirely above it.
+"""The minimum and maximum number of pairs that compare the smallest profile with the full one. After the minimum, the
+comparison ends when the interval lies entirely below or entirely above the permitted difference.
 """
 AGREE = 0.25
 """Two measurements of a knob agree if they differ by at most this share of the knob's effect."""
@@ -327,7 +327,7 @@ class Search:
     def _verify(self, most: int) -> Steps:
         """Compare the smallest profile with the full one, in pairs whose two applications are in random order.
 
-        Stops when the interval is entirely within the permitted difference or entirely above it, or after `most` pairs.
+        Stops when the interval lies entirely below or entirely above the permitted difference, or after `most` pairs.
         """
         written = frozenset(self.dropped)
         order = Stream(self.options.seed, "pairs")

@@ -58,8 +58,8 @@ class LayoutVariance:
         return NormalDist().inv_cdf((1 + LEVEL) / 2) * sqrt(2) * self.between
 
     def builds_for(self, effect: float) -> int | None:
-        """The number of builds of each version that show the log ratio `effect` with probability POWER; None if it
-        exceeds MOST_NEEDED.
+        """The number of builds of each version needed to show the log ratio `effect` with probability POWER; None if
+        this number exceeds MOST_NEEDED.
         """
         normal = NormalDist()
         variance = self.between**2 + self.within**2 / self.blocks

@@ -37,8 +37,8 @@ class LayoutResult:
     Shares refer to the variance of a single run, percentages to the time. `distinct`: number of programs with different
     bytes. `between_pct`, `within_pct`: standard deviations between builds, and between runs of one build;
     `between_high_pct`: the upper end of the interval of `between_pct`. `one_build_pct`: the smallest difference between
-    two versions that one build of each can support. `builds_needed`: the number of builds of each version that show
-    `effect_pct`, None if it exceeds 10,000.
+    two versions that one build of each can support. `builds_needed`: the number of builds of each version needed to
+    show `effect_pct`, None if it exceeds 10,000.
     """
 
     preset: str

@@ -93,7 +93,7 @@ IN_KERNEL = "instructions:k"
 
 INTERRUPTS = "interrupts"
 AUTOMATIC = (IN_KERNEL, "instructions", "branch-misses", INTERRUPTS)
-"""The events counted beside cycles by default."""
+"""The events counted in addition to cycles by default."""
 AUTOMATIC_USER = ("instructions:u", "branch-misses:u")
 """The events counted by default where counting kernel mode is not permitted."""
 
@@ -123,5 +123,5 @@ def parse_events(text: str) -> tuple[str, ...] | None:
             known = ", ".join(EVENTS)
             raise UsageError(f"--events {name!r}: unknown; use auto or none alone, or {known} (hardware with :u or :k)")
     if len(chosen) > MOST:
-        raise UsageError(f"--events: {len(chosen)} events; at most {MOST} fit beside the counter")
+        raise UsageError(f"--events: {len(chosen)} events; at most {MOST} fit in addition to the counter")
     return chosen

@@ -59,7 +59,7 @@ def plan(processes: int, vary: str, seed: int, base: Layout) -> LayoutPlan:
 
 
 def check(chosen: LayoutPlan, workloads: Iterable[Workload]) -> None:
-    """Raises UsageError if a factor that was named for variation exists in no workload."""
+    """Raises UsageError if --vary names a factor that no workload has."""
     if chosen.every:
         return
     listed = tuple(workloads)

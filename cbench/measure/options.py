@@ -23,7 +23,7 @@ class MeasureOptions:
     `trials`: trials per process; with `until_clean`, their maximum number. `warmup`: None continues until settled.
     `timeout`: the longest time in seconds without a message from the process.
     `events`: None selects events that fit the counter. `until_clean`: the number of clean trials that each process must
-    reach. `number_given`: whether the user gave a number of trials.
+    reach. `number_given`: whether the user gave a number of trials or of clean trials.
     """
 
     trials: int

@@ -1,8 +1,8 @@
 """Exchange messages between the measuring process and its parent: length-prefixed pickled objects, one at a time.
 
 The parent sends a job, then GO or ENOUGH after each message. The worker sends Ready, WARMING..., Settling, lists of
-trials, and Done; or the error that ended it. The worker blocks after every message until the parent answers, so the two
-never run at once, not even on a single CPU.
+trials, and Done; or the error that ended it. The worker blocks after every message but the last until the parent
+answers, so the two never compete for a CPU, even if there is only one.
 
 The measured code runs in the worker and can write to its pipes. load() therefore constructs only this protocol's own
 values, each with its declared types, and raises ProtocolError for everything else.

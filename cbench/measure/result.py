@@ -26,8 +26,8 @@ INTERRUPTED = (
     "most of these trials were interrupted: these cycles include the kernel's work; shorter trials include less of it"
 )
 OWN_CACHES = 256 * 1024
-"""The bytes that fit, on every supported core, into its private first and second caches, which follow the core's
-clock.
+"""The number of bytes that fit into the private first-level and second-level caches of every supported core, which
+follow the core's clock.
 """
 BEYOND = (
     "memory beyond the core's own caches does not follow its clock: these cycles depend on the frequency; use the time"

@@ -153,7 +153,7 @@ def check_place(series: TrialSeries, cpu: int, done: int) -> None:
     if not series.strayed:
         return
     online = parse_cpus(Reader().text("/sys/devices/system/cpu/online") or "")
-    why = "this process was moved to another CPU, by another cpuset or affinity" if cpu in online else "it went offline"
+    why = "a change of cpuset or affinity moved this process to another CPU" if cpu in online else "it went offline"
     raise Refused(f"CPU {cpu} was lost after {done:,} trials: {why}")
 
 

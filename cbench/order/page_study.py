@@ -51,7 +51,7 @@ def about(path: Path) -> StudyFacts:
         ("time", _times(header)),
         ("host", _host(header)),
         ("reset before each run", _reset(study)),
-        ("runs", f"{len(runs):,} planned, {begun:,} begun" + (f", {lost:,} left out" if lost else "")),
+        ("runs", f"{len(runs):,} planned, {begun:,} started" + (f", {lost:,} left out" if lost else "")),
     ]
     boots = {each.boot_id for each in known if each.boot_id}
     rows += [("boots", f"the runs span {len(boots):,} boots of the host")] if len(boots) > 1 else []
@@ -109,10 +109,10 @@ def _sequence(result: OrderResult) -> str:
 def _times(header: Header) -> str:
     begin = datetime.fromtimestamp(header.made_ns // 10**9, UTC)
     if header.ended_ns is None:
-        return f"begun {begin:%Y-%m-%d %H:%M} UTC, not finished"
+        return f"started {begin:%Y-%m-%d %H:%M} UTC, not finished"
     minutes = (header.ended_ns - header.made_ns) / 60e9
     took = f"{minutes / 60:.1f} h" if minutes > 120 else f"{minutes:.1f} min"
-    return f"begun {begin:%Y-%m-%d %H:%M} UTC, took {took}"
+    return f"started {begin:%Y-%m-%d %H:%M} UTC, took {took}"
 
 
 def _host(header: Header) -> str:

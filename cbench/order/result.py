@@ -80,15 +80,15 @@ class LabelTest:
 
 @dataclass(frozen=True, slots=True)
 class OrderTest:
-    """The results of one metric of one test: fixed against random order, and effects of the order within the random
-    runs.
+    """The results of one metric of one test: the comparison of fixed with random order, and effects of the order within
+    the random runs.
 
     `p`: from the chi-squared distribution; `p_permutation`: by permutation, exact or approximate; `p_brunner_munzel`:
     from the studentized rank sum; `p_paired`: from the signed ranks of `pairs` pairs of runs; `p_decides`: the p-value
     that determines `significant`; `p_adjusted`: `p_decides` corrected for the number of tests. `delta_pct_mean`,
     `delta_pct_median`: (fixed - random)/fixed of the means and medians, in %; `delta_pct_hl`: the Hodges-Lehmann
     estimate of this difference, with `delta_pct_interval`. `p_spread`: the p-value of the test for equal spread;
-    `spread_ratio`: random over fixed. `first_trial`: the trials that were the first of their run, against all others.
+    `spread_ratio`: random over fixed. `first_trial`: the comparison of the trials that ran first with all others.
     `cov`: standard deviation / mean. `ci_needs`: the number of results that an interval requires, if there are too few.
     `gap`: the distance between the intervals, in widths of the wider one. `alike`: whether all values are equal.
     `drift_rho`: Spearman's correlation of the values with time. `runs_needed`: see PowerRule; `detectable_pct`: the
@@ -200,8 +200,8 @@ class AfterMedians:
 
 @dataclass(frozen=True, slots=True)
 class PredecessorEffect(AfterMedians):
-    """The trials of `test` right after the test `after` (None: at the beginning of a run) against all its other trials.
-    In SuiteResult.earlier, `after` ran anywhere earlier in the run.
+    """The comparison of the trials of `test` right after the test `after` (None: at the beginning of a run) with all
+    its other trials. In SuiteResult.earlier, `after` ran anywhere earlier in the run.
     """
 
     p: float
@@ -239,8 +239,8 @@ class SuiteResult:
 
 @dataclass(frozen=True, slots=True)
 class UnlikeHost:
-    """The comparison of one host with the others, in its level or in its effect of the order. `away_pct`: the distance
-    of its level above the other hosts' levels, in % (negative: below); None for the effect.
+    """The comparison of one host with the others: of its level, or of the order's effect on it. `away_pct`: the
+    distance of its level above the other hosts' levels, in % (negative: below); None for the effect.
     """
 
     host: str

@@ -120,7 +120,7 @@ def _negative(trials: Trials) -> list[str]:
         every += np.bincount(series, minlength=below.size)
     few = np.flatnonzero((below > 0) & (below <= RARE * every)).tolist()
     named = [f"{trials.names[at]} ({below[at]:,} of {every[at]:,})" for at in few]
-    return [f"a few values are negative: {some(named)}; correct the data if they cannot be"] if named else []
+    return [f"a few values are negative: {some(named)}; correct the data if they cannot be negative"] if named else []
 
 
 def _finite(value: AnyResult) -> AnyResult:

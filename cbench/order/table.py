@@ -40,9 +40,7 @@ class Column:
 
 
 def analysis(result: OrderResult, runs: bool = False) -> None:
-    """Print the verdict, then a table of the tests, or two tables with the most important columns if one table does not
-    fit.
-
+    """Print the verdict, then a table of the tests; if it does not fit, two tables, with fewer columns if necessary.
     `runs`: whether to show the number of runs required to detect the requested shift.
     """
     console = table_console()
@@ -256,7 +254,7 @@ def _legend(result: OrderResult) -> list[str]:
     significant = _levels(result)
     inside = "each median is inside the other interval"
     fixed, random = result.arms
-    how = f"{fixed} against {result.arm_labels[1]} by ranks, the larger p of permutation and of Brunner and Munzel"
+    how = f"{fixed} against {result.arm_labels[1]} by ranks, the larger p of the permutation and Brunner-Munzel tests"
     if result.design.pairs:
         a_run = "a fixed and a random" if result.arms == ORDERS else "an isolated and an in-process"
         how = f"{result.design.pairs:,} pairs of {a_run} run, by signed ranks"

@@ -109,7 +109,7 @@ def _sentence(result: OrderResult, family: Family, names: Sequence[str]) -> str:
 def unlike(effect: UnlikeHost) -> str:
     """A host that differs from the others, such as "node7 (t1: 12 % above them, p = 0.001)"."""
     away = effect.away_pct
-    how = "another effect of the order" if effect.what == "effect" else "another level"
+    how = "a different effect of the order" if effect.what == "effect" else "a different level"
     if away is not None:
         how = f"{abs(away):.3g} % {'above' if away > 0 else 'below'} them"
     return f"{effect.host} ({effect.test}: {how}, p = {effect.p_holm:.2g})"

@@ -62,7 +62,7 @@ class Figure:
     """A figure with its title and a sentence that explains it. `found`: the content as text, "" if there is none.
 
     Screen readers read `found`, or `explained` if `found` is "". `key`: the prefix of all ids in `svg`. `broad`:
-    whether the figure has the whole width of the page.
+    whether the figure spans the whole width of the page.
     """
 
     key: str

@@ -105,7 +105,7 @@ OPTIONS = {
 
 
 def _with_options(command: Callable[..., None]) -> Callable[..., None]:
-    """The command with OPTIONS in place of its parameter `options`, before its last parameter."""
+    """The command with its parameter `options` replaced by OPTIONS, which are inserted before its last parameter."""
     own = [each for each in signature(command, eval_str=True).parameters.values() if each.name != "options"]
     defaults = {each.name: each.default for each in fields(ScreenOptions)}
     shared = [

@@ -126,7 +126,7 @@ def counted_sums(row: Values, replicates: int, rng: np.random.Generator) -> Valu
 
 
 def _more(row: Values, missing: Places, rng: np.random.Generator) -> Values:
-    """For each sample, the sum of its missing draws, drawn one by one. `missing`: how many each sample misses."""
+    """For each sample, the sum of its missing draws, drawn one by one. `missing`: their number in each sample."""
     drawn = np.zeros(int(missing.sum()) + 1)
     row.take(rng.integers(0, row.size, size=drawn.size - 1, dtype=np.uint32), out=drawn[:-1], mode="clip")
     return np.where(missing > 0, np.add.reduceat(drawn, np.cumsum(missing) - missing), 0.0)

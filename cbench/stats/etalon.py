@@ -24,7 +24,7 @@ depends on n. Dozens of series are examined, and one false alarm in a thousand i
 """
 
 FIRST_LEAST = 5
-"""The fewest values among which an outlier can be significant."""
+"""The minimum number of values for this check."""
 
 
 @dataclass(frozen=True, slots=True)

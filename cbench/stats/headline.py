@@ -1,8 +1,9 @@
 """Compute the number that represents all trials of a workload, and its interval; or report why there is none.
 
-Each process contributes its floor if the floor repeats, otherwise the robust center of its trials. Calibrated cycles
-are reported only from trials in which no other task ran and whose chains agree on a core that is not shared, and only
-if there are enough of these: on a machine that is busy with other work, the few trials that seem undisturbed are not.
+Each process contributes its floor if the floors of all processes repeat, otherwise the robust center of its trials.
+Calibrated cycles are reported only from trials in which no other task ran and whose chains agree on a core that is not
+shared, and only if there are enough of these: on a machine that is busy with other work, the few trials that seem
+undisturbed are not.
 """
 
 from __future__ import annotations
@@ -110,7 +111,7 @@ def _centers(values: Sequence[Sequence[float]], resolution: float, unit: str, wh
 
 
 def needed(count: int) -> int:
-    """The number of `count` trials that must be kept."""
+    """The minimum number of kept trials among `count` trials."""
     return max(ceil(KEPT_SHARE * count), min(KEPT_LEAST, ceil(count / 2)))
 
 
@@ -210,7 +211,7 @@ def why_not(processes: Sequence[Sequence[Trial]], calibration: Calibration) -> s
     shared, disagree, switched = shares(processes)
     kept = sum(chains.kept(trial) for trials in processes for trial in trials)
     line = f"only {kept:,} of {total:,} trials can be used (the chains of {disagree:.0%} disagree, {shared:.0%} ran "
-    line += f"beside another thread of the core, another task ran in {switched:.0%})"
+    line += f"alongside another thread of the core, another task ran in {switched:.0%})"
     line += "; use another CPU, or shorter or more trials"
     known = [reason for reason in reasons if reason]
     return f"{known[0]}; {line}" if known else line

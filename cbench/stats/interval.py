@@ -1,6 +1,6 @@
 """Represent the interval of a mean, or the reason why there is none, and compute Student's interval.
 
-This module also names the conventions in which programs differ, and has the checks of a sample that all intervals
+This module also names the conventions on which programs differ, and contains the checks of a sample that all intervals
 share. A sample is a one-dimensional array in any unit; the ends of its interval are in the same unit.
 """
 

@@ -39,8 +39,8 @@ class RankSum:
 
 
 def rank_sum(a: Sequence[Number], b: Sequence[Number]) -> RankSum:
-    """The two-sided test of the hypothesis that neither sample tends to larger values. Raises ValueError for an empty
-    sample.
+    """The two-sided test of the hypothesis that neither sample tends to have larger values. Raises ValueError for an
+    empty sample.
     """
     if not a or not b:
         raise ValueError(f"two samples with values are needed, but they have {len(a)} and {len(b)} values")

@@ -3,7 +3,7 @@
 run          One command on one host.
 series       One workload with one set of parameters in one process on one CPU. `facts`: the data known before its
              trials; `ended`: the data known after them. `process` numbers a workload's processes from 0.
-trial        One execution, one number. `position` counts from 0 within the parent row.
+trial        One execution, with its value, output and counts. `position` counts from 0 within the parent row.
 chunk        Trials that were stored together, and the time on two clocks: ticks of quiet.noise.clock, as in trial.begin
              and trial.end, and ns since 1970.
 study        The content of a study's file and the measured host, at most one per store.
@@ -12,8 +12,8 @@ study_run    Every run of the study, planned in full before the first one begins
 study_trial  A trial that has ended, failed or not, with its output.
 study_value  The numbers read from a trial, and their text.
 
-A number is an integer if it fits into SQLite's signed 64 bits, otherwise its decimal digits as text, so it is always
-exact.
+A number in a column of type ANY is an integer if it fits into SQLite's signed 64 bits, otherwise its decimal digits as
+text, so it is always exact.
 """
 
 from __future__ import annotations

@@ -93,7 +93,7 @@ class Store(Database):
         return series
 
     def renew(self, series: int, facts: Mapping[str, Any]) -> None:
-        """Replace the CPU and the facts of a series that has no trials yet, and set its begin to now."""
+        """Replace the CPU and the facts of a series that has no trials yet, and set its start time to now."""
         rest = {name: value for name, value in facts.items() if name not in GIVEN}
         row = (facts["cpu"], time.time_ns(), _ticks(), compact(rest), series)
         change = "UPDATE series SET cpu = ?, started_ns = ?, started_ticks = ?, facts = ? WHERE series = ?"
@@ -128,9 +128,7 @@ class Store(Database):
         self._kept += len(rows)
 
     def drop_if_empty(self) -> None:
-        """After an error, request that closing the store removes its file, if this run created the file and has stored
-        no trial.
-        """
+        """After an error, make close() remove the store's file if this run created it and has stored no trial."""
         self._drops = self._created and not self._kept
 
     def finish(self, series: int, facts: Mapping[str, Any]) -> None:

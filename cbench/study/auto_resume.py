@@ -1,7 +1,7 @@
 """Install a systemd unit that resumes a study after each boot until it ends, for studies whose reset is a reboot.
 
-The unit is a file in /etc/systemd/system and the link that enables it; both are removed when the study has ended or is
-interrupted. Both survive a kill or a power failure, so the next boot resumes the study. See systemd.unit(5),
+The unit consists of a file in /etc/systemd/system and a link that enables it; both are removed when the study has ended
+or is interrupted. Both survive a kill or a power failure, so the next boot resumes the study. See systemd.unit(5),
 systemd.service(5).
 """
 

@@ -1,4 +1,4 @@
-"""Run a measurement detached from the terminal: in a systemd unit for root, otherwise in a separate session.
+"""Run a measurement detached from the terminal: in a unit for root under systemd, otherwise in a separate session.
 
 `python -m cbench.study.detached STORE` is the supervisor: it starts the command that STORE.job names, forwards
 SIGTERM and SIGINT to the command, and records the command's exit code. Both write their output to STORE.log.
@@ -138,7 +138,7 @@ def stop(store: Path) -> None:
     elif _by_systemd() and auto_resume.installed(store):  # resumed by systemd after a reboot
         subprocess.run(["systemctl", "stop", auto_resume.name(store)], capture_output=True, check=False)
     elif lock.held(store):
-        raise Refused(f"{store}: is measured by a process that was not started with --detach: stop it in its terminal")
+        raise Refused(f"{store}: is being measured by a process not started with --detach: stop it in its terminal")
     auto_resume.remove(store)
     limit = time.monotonic() + STOP_S
     while lock.held(store) or (job is not None and job.alive):

@@ -197,7 +197,7 @@ def _status(store: StudyStore, running: bool) -> StudyStatus:
 
 
 def _empty(store: StudyStore) -> bool:
-    """Whether no run has begun or was skipped."""
+    """Whether no run has begun or been skipped."""
     return not any(run.over or run.begun_ns for run in store.runs())
 
 

@@ -94,7 +94,7 @@ class Runner:
         self._begun = time.monotonic()
         self._end_strays()
         if isinstance(self._study.reset, RebootReset):
-            self._study.reset.came_up(self._context)  # the setup may need what this boot has not started yet
+            self._study.reset.came_up(self._context)  # the setup may need services that are still starting
         self._hooks.start()
         if not all(each.over for each in self._runs):
             try:
@@ -143,7 +143,7 @@ class Runner:
             self._progress(run, self._study.tests[number].name)
             with self._hooks.trial(number, run.number, position) as held:
                 ended = self._trial(number, run.number, position, held)
-                self._store.add(ended)  # before levels are restored, because an error then ends the study
+                self._store.add(ended)  # before levels are restored, because an error in restoring ends the study
             self._count(ended)
         self._store.end_run(run.number)
 
@@ -191,8 +191,8 @@ class Runner:
         return self._supervised(run, position, start)
 
     def _supervised(self, run: int, position: int, start: Callable[[], list[Ended]]) -> list[Ended]:
-        """Run one process by `start` and return its trials. If it is interrupted or times out, processes that left its
-        session are also ended.
+        """Run one process by calling `start` and return its trials. If it is interrupted or times out, processes that
+        left its session are also ended.
         """
         late = True
         try:

@@ -59,7 +59,7 @@ class StudyStore(Database):
             c.executemany("INSERT INTO study_run (run, kind, tests) VALUES (?, ?, ?)", rows)
 
         store = cls(path, for_writing(path), True)
-        with store._closed_on_error():  # a process killed while creating a store has left an empty one
+        with store._closed_on_error():  # a process killed while creating the store may have left it empty
             if has_study(store._connection):
                 advice = "to start over, remove it or name another file (-o)"
                 kind = store.header().kind
@@ -212,7 +212,7 @@ class StudyStore(Database):
             return int(test), str(reason)
 
     def trials(self) -> list[tuple[int, int, int, str | None, int, int]]:
-        """Run, position, test, failure, begin and end (in ns since 1970) of every trial, in chronological order."""
+        """Run, position, test, failure, start and end (in ns since 1970) of every trial, in chronological order."""
         with self._reading() as c:
             return c.execute(
                 "SELECT run, position, test, failure, begun_ns, ended_ns FROM study_trial ORDER BY run, position"

@@ -1,4 +1,4 @@
-"""Check values of a TOML file; every error names the file, the line, the key and the allowed values."""
+"""Check values of a TOML file; an error names the file, the line if known, the key and the reason."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class TomlTable:
         return str(value)
 
     def label(self, key: str, default: str | None = None) -> str:
-        """The value of a key that is a name or a unit: a string of one line without control characters."""
+        """A value that is a name or a unit: a string of one line without control characters."""
         value = self.text(key, default)
         if printable(value) != value or "\n" in value or "\t" in value:
             raise self.error(key, f"{value!r}: contains a control character")
@@ -95,7 +95,7 @@ class TomlTable:
         return bool(self._take(key, (bool,), default))
 
     def texts(self, key: str) -> tuple[str, ...]:
-        """The value of a key that is a list of strings or a single string."""
+        """The strings of a value that is a list of strings or a single string."""
         content = self._take(key, (list, str), [])
         items = [content] if isinstance(content, str) else content
         if wrong := [item for item in items if not isinstance(item, str)]:
@@ -144,8 +144,8 @@ class TomlTable:
         return dict(content)
 
     def variables(self, key: str, refused: Mapping[str, str] | None = None, fitting: bool = True) -> dict[str, str]:
-        """The value of a table of environment variables; `fitting`: whether each variable must be within this host's
-        size limit.
+        """The environment variables in the table at this key; `fitting`: whether each variable must be within this
+        host's size limit.
         """
         content: dict[str, str] = self.pairs(key, str, refused)
         for name, value in content.items():

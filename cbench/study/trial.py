@@ -73,8 +73,8 @@ def command(
 
 
 def _values(test: Test, done: Execution, folder: str) -> tuple[dict[str, tuple[float, str]], str | None]:
-    """Read the metrics: for each metric its number and the original text, and None; {} and the reason if the trial
-    failed. One unreadable number fails the whole trial.
+    """Read the metrics. Returns each metric's number with its original text, and None; or {}, and the reason, if the
+    trial failed. One unreadable number fails the whole trial.
     """
     if done.code is None:
         return {}, f"{LATE} ({test.timeout_s:g} s)"

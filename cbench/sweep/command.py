@@ -27,12 +27,12 @@ def memory(
     *,
     sizes: Annotated[
         str | None,
-        typer.Option(help="Working sets: sizes and ranges, such as 4K,1M-8M (1K-2G, with --quick 1K-64M)."),
+        typer.Option(help="Working sets: sizes and ranges, such as 4K,1M-8M (default: 1K-2G, with --quick 1K-64M)."),
     ] = None,
     accesses: Annotated[
-        str | None, typer.Option(help="Numbers of accesses per trial (1e4,1e5,1e6, with --quick 1e4,1e5).")
+        str | None, typer.Option(help="Numbers of accesses per trial (default: 1e4,1e5,1e6, with --quick 1e4,1e5).")
     ] = None,
-    trials: Annotated[int | None, typer.Option(help="Trials of each cell (100, with --quick 20).")] = None,
+    trials: Annotated[int | None, typer.Option(help="Trials of each cell (default: 100, with --quick 20).")] = None,
     workload: Annotated[str, typer.Option(help="Workload with a working set: memory or chase.")] = "memory",
     cpu: Cpu = None,
     counter: Counter = "auto",

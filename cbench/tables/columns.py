@@ -22,8 +22,8 @@ MISSING = ("", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None", "<NA>")
 """The strings that stand for a missing number. Only the empty string stands for a missing name."""
 
 UNTIMED = (
-    "the order of the runs is unknown: they are not numbered consecutively, and the rows are not in "
-    "chronological order; drift and blocks are not analyzed"
+    "the order of the runs is unknown: their names are not unique numbers, and rows of different runs are mixed; drift "
+    "and blocks are not analyzed"
 )
 
 

@@ -1,4 +1,4 @@
-"""Read Parquet files that together are one table, through pyarrow's datasets."""
+"""Read Parquet files that together form one table, through pyarrow's datasets."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Check face validity, which means the properties that readings have if the instruments work. Each rule is a pure
-function.
-
+"""Check face validity: the properties that readings have if the instruments work. Each rule is a pure function.
 D. Flater, NIST TN 1855 (2014), sections 3.5 to 3.8. The Note judges by plots; the numbers here are cbench's own.
 """
 

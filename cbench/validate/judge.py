@@ -58,7 +58,7 @@ Other load makes an etalon end late and never early, so the shortest trial is co
 """
 AGREE = 0.05
 """CPU times of the same trials disagree if their ratio differs from 1 by more than this; CPU times of different trials
-disagree if the whole interval of the ratio does.
+disagree if the whole interval of the ratio lies further than this from 1.
 """
 START_S = 0.01
 """The longest time, in seconds, that starting a command may take; `wall` includes the start, `perf-elapsed` does

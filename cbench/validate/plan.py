@@ -79,7 +79,7 @@ def text(options: ValidateOptions) -> str:
     """The text of the study's file. Raises UsageError for unknown names, and if no instrument is available."""
     workloads = _chosen(options.workloads, NAMES, "--workload")
     chosen = _chosen(options.instruments, (*instruments.NAMES, OWN), "--instrument")
-    what, why = "cbench's own counter, around only the work", "one tick of the CPU's counter"
+    what, why = "cbench's own counter, around the work only", "one tick of the CPU's counter"
     own = HostInstrument(OWN, "ticks", what, None, why)
     every = (*(instruments.instruments(chosen) if chosen != (OWN,) else ()), *((own,) if OWN in chosen else ()))
     if all(each.missing for each in every):

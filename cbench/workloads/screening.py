@@ -129,7 +129,7 @@ WORKLOADS = (
         stresses="the 64-bit divider: the aliquot sequence of NIST TN 1855, divisors by trial division",
         cost="11 cycles per division (Zen 3), 3.2 million of them from 10,000,000",
         parameters=(
-            Parameter("n", 154, 40, "terms at most; from 10,000,000 there are 154", 1, 10_000),
+            Parameter("n", 154, 40, "maximum number of terms; from 10,000,000 there are 154", 1, 10_000),
             Parameter("start", 10_000_000, 10_000_000, "first term", 1, LARGEST),
         ),
         expected=aliquot_expected,
@@ -154,7 +154,7 @@ WORKLOADS = (
         stresses="the 64-bit divider: all divisors of a perfect number of NIST TN 1855, by trial division",
         cost="11 cycles per division (Zen 3), 1,518 million of them for the exponent 31; 10 trials without a warm-up",
         parameters=(
-            Parameter("n", 2**31, 2**31, "at most this many candidates", 1, 2**32),
+            Parameter("n", 2**31, 2**31, "maximum number of candidates", 1, 2**32),
             Parameter("exponent", 31, 19, "p of 2^(p-1) (2^p - 1)", 2, 31),
             Parameter("first", 1, 1, "first candidate", 1, 2**31),
             Parameter("step", 1, 1, "from one candidate to the next", 1, 2**31),

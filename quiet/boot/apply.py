@@ -1,4 +1,4 @@
-"""Apply a boot plan, and remove it. The changes are recorded first; then each file is replaced atomically."""
+"""Apply a boot plan, or remove an applied one. Changes are recorded first; then each file is replaced atomically."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def apply(host: Host, request: BootRequest, loader: str | None = None) -> BootRe
                 _write(disk, edit)
             ran, not_run = _run(host, plan.steps.commands)
         except OSError as error:
-            # what the earlier apply's commands wrote is not among the files, so the record is still needed
+            # the files do not include the output of the earlier apply's commands, so the record is still needed
             needed = bool(earlier and earlier.files and record.commands and not record.generated)
             try:
                 _back(disk, record, forget=not needed)
@@ -99,7 +99,7 @@ def _write(disk: Disk, edit: Edit) -> None:
 
 
 def _first_states(disk: Disk, plan: BootPlan) -> dict[str, FileEntry]:
-    """By path, the recorded generated files that no other program has changed since the earlier apply.
+    """The recorded generated files, by path, that no other program has changed since the earlier apply.
 
     The new record keeps their `before`. `after` is None if an apply was killed before it recorded the new content; such
     a file counts as unchanged.

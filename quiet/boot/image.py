@@ -15,7 +15,7 @@ from quiet.errors import Refused
 from quiet.host.reader import Reader
 from quiet.machine.facts import Facts
 
-# {release} is `uname -r`, {token} the entry's directory of kernel-install (kernel-install(8), "entry token")
+# {release} is `uname -r`; {token} is the directory of kernel-install's entries (kernel-install(8), "entry token")
 _KERNELS = (
     "/boot/vmlinuz-{release}",
     "/boot/vmlinux-{release}",

@@ -166,7 +166,7 @@ def _file_load(image: str, initrd: str, line: str) -> None:
     libc = ctypes.CDLL(None, use_errno=True)
     number = _SYSTEM_CALLS.get(platform.machine())
     if number is None:
-        raise OSError(errno.EOPNOTSUPP, "kexec_file_load is not available on this architecture; install kexec-tools")
+        raise OSError(errno.EOPNOTSUPP, "quiet cannot call kexec_file_load on this architecture; install kexec-tools")
     data = os.fsencode(line)
     with contextlib.ExitStack() as files:
         kernel = files.enter_context(open(image, "rb")).fileno()

@@ -179,7 +179,7 @@ def load(disk: Disk) -> BootRecord | None:
         return BootRecord(**fields)
     except (ValueError, KeyError, TypeError):
         raise UsageError(
-            f"{BOOT_FILE}: damaged; `quiet boot remove` needs this file, so repair it or move it away"
+            f"{BOOT_FILE}: damaged; repair it, or move it away and remove the boot parameters by hand"
         ) from None
 
 
@@ -193,7 +193,7 @@ def store(disk: Disk, record: BootRecord) -> None:
         **{name: getattr(record, name) for name in (*_PLAIN, *_WORDS, *_COMMANDS)},
         **{name: [_written(item) for item in getattr(record, name)] for name in _FILES},
     }
-    # with the mode of the recorded files: `plan` needs no root, but a grub.cfg may contain a password
+    # readable by all users only if every recorded file is: `plan` needs no root, but a grub.cfg may contain a password
     originals = [entry.before for entry in (*record.files, *record.generated) if entry.before]
     private = Saved(b"", 0o644 if all(saved.mode & 0o004 for saved in originals) else 0o600, 0, 0, 0, 0)
     disk.make_folders(BOOT_FILE)

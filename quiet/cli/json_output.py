@@ -1,6 +1,6 @@
 """Convert typed results to the JSON of `quiet`. The keys are stable.
 
-to_json converts results whose fields have the names of the keys; the other functions convert all other results.
+to_json converts results whose field names are the keys; the other functions convert all other results.
 """
 
 from __future__ import annotations

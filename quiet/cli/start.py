@@ -37,7 +37,7 @@ _PLAIN = {
 
 
 def plain(arguments: Sequence[str]) -> Callable[[], int] | None:
-    """The command to call for `--name value` pairs and --json; None for any other arguments, which Typer handles."""
+    """The command to call for plain options (`--name value`, --json, --all); None if Typer handles the arguments."""
     if not arguments:
         return None if "_QUIET_COMPLETE" in os.environ else _first_steps  # a shell requests completions
     if list(arguments) == ["run-helper"]:
@@ -104,7 +104,7 @@ def _plain_run(arguments: Sequence[str]) -> Callable[[], int] | None:
 
 
 def main() -> None:
-    """Run `quiet`. Ctrl-C during loading ends the process by SIGINT, as in other programs."""
+    """Run `quiet`. Ctrl-C during loading exits with 130, the code that shells report for SIGINT."""
     gc.set_threshold(50_000)  # loading creates no garbage; collections would take a tenth of a short command's time
     try:
         call = plain(sys.argv[1:])

@@ -52,8 +52,9 @@ def chosen(request: WatchRequest, history: bool, since: str | None, cpu: int | N
         _refuse_others(request, "--history", ("store", "as_json"))
         return _history(since, cpu, request.store, request.as_json)
     if since is not None or cpu is not None:
-        option = "--since" if since is not None else "--cpu"
-        raise UsageError(f"{option} needs --history; to watch only some CPUs, use --cpus")
+        raise UsageError(
+            "--since needs --history" if since is not None else "--cpu needs --history; to watch some CPUs, use --cpus"
+        )
     return _unit(request) if unit else watch(request)
 
 

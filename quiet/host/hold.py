@@ -23,9 +23,10 @@ class Holder(Files):
     def hold(self, name: str, value: int) -> None:
         """Write a number to /dev/NAME and keep it there: the device forgets the number when the file is closed.
 
-        A small process keeps the file open and a lock on a record. This process opens both and the child inherits them,
-        so there is no moment in which the child runs without the lock. The child inherits nothing else: no terminal,
-        directory, cgroup or other file. `name` may also be "timestamps", which holds a socket. Raises OSError.
+        A small process keeps the file open and holds a lock on a record. This process opens both and the child inherits
+        them, so there is no moment in which the child runs without the lock. The child inherits nothing else: no
+        terminal, directory, cgroup or other file. `name` may also be "timestamps", which holds a socket. Raises
+        OSError.
         """
         import fcntl
         import subprocess
@@ -98,7 +99,7 @@ class Holder(Files):
         with self.place(f"/dev/{name}") as place:
             mode = os.stat(place).st_mode
             if self.root and (stat.S_ISCHR(mode) or stat.S_ISBLK(mode)):
-                raise OSError(errno.EINVAL, "a device of this host in a recorded tree")
+                raise OSError(errno.EINVAL, "this is a device of the host, not a file of the recorded tree")
             device = os.open(place, os.O_WRONLY | os.O_CLOEXEC | (os.O_NONBLOCK if self.root else 0))
         try:
             os.write(device, struct.pack("i", value))

@@ -42,6 +42,6 @@ def die_with(parent: int) -> bool:
         import _ctypes  # loading ctypes itself takes four times as long
     except ImportError:  # Python was built without libffi
         return True
-    prctl = _ctypes.dlsym(_ctypes.dlopen(None, 0), "prctl")  # type: ignore[arg-type] # None: libc is here
+    prctl = _ctypes.dlsym(_ctypes.dlopen(None, 0), "prctl")  # type: ignore[arg-type] # None: this process
     done = _ctypes.call_function(prctl, (_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0))
     return done == 0 and os.getppid() == parent

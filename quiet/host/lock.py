@@ -46,7 +46,7 @@ def locked(reader: Reader, patience: float = 0) -> Iterator[None]:
             except BlockingIOError:
                 if patience <= 0:
                     raise Refused(
-                        "another quiet is changing this host right now; wait until it ends, then try again"
+                        "another quiet process is changing this host right now; wait until it ends, then try again"
                     ) from None
                 time.sleep(_POLL_S)
                 patience -= _POLL_S
@@ -58,7 +58,7 @@ def locked(reader: Reader, patience: float = 0) -> Iterator[None]:
 
 
 def _open(reader: Reader) -> int:
-    """Open the file to lock, or the directory itself if the disk is full. Raises OSError."""
+    """Open the file to lock, or the directory itself if the disk is full or read-only. Raises OSError."""
     with reader.place(FOLDER) as place:
         fd = os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:

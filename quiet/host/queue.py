@@ -96,7 +96,7 @@ def _turn_lockers(reader: Reader) -> dict[int, bool]:
 
 
 def _without_ticket(reader: Reader, tickets: Sequence[Ticket]) -> Iterator[Ticket]:
-    """Yield a ticket for each process that locked the turn without a ticket, as every user can."""
+    """Yield a ticket for each process that locked the turn without a ticket, which any user can do."""
     known = {ticket.locker for ticket in tickets}
     for pid, share in _turn_lockers(reader).items():
         owner = (status_field(Reader().text(f"/proc/{pid}/status"), "Uid") or "").split()
@@ -108,7 +108,7 @@ def make_queue(host: Files) -> None:
     """Create the directory and the file `turn`; only root does this. Raises Refused."""
     try:
         make_folders(host, QUEUE)
-        # create it before other users can: the owner could remove the file while a run has locked it
+        # create the file first: another user who owned it could remove it while a run has locked it
         os.close(host.open(_TURN, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o644))
         with host.place(QUEUE) as place:
             if os.stat(place).st_mode & 0o7777 != 0o1777:
@@ -193,7 +193,7 @@ def _enqueue(host: Files, text: bytes, pid: int) -> tuple[str, int]:
         try:
             os.write(fd, text)
             fcntl.fcntl(fd, fcntl.F_OFD_SETLK, struct.pack(FLOCK, fcntl.F_WRLCK, 0, 0, 0, 0))
-            os.fchmod(fd, 0o644)  # only after the lock, regardless of the umask: a reader could lock the file too
+            os.fchmod(fd, 0o644)  # only after the lock, which a reader could prevent; regardless of the umask
             with host.place(new, follow=False) as here, host.place(f"{QUEUE}/{name}", follow=False) as there:
                 os.rename(here, there)
         except OSError:
@@ -292,7 +292,7 @@ def described(ticket: Ticket) -> str:
     """Describe a ticket: its process, user, command and age."""
     pid = f"PID {ticket.pid}" if ticket.pid else "another process"
     command = f": {ticket.command}" if ticket.command else ""
-    age = f"for {max(time.time() - ticket.since, 0):.0f} s" if ticket.since else "which has no ticket"
+    age = f"for {max(time.time() - ticket.since, 0):.0f} s" if ticket.since else "without a ticket"
     return f"{pid} (uid {ticket.uid}{command}, {age})"
 
 

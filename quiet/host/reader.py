@@ -21,7 +21,7 @@ FLOCK = "hhqqi"  # struct flock: type, whence, start, length, pid
 _CHUNK = 1 << 16
 _PAGE = 4096
 _MOST = 64 << 20  # maximum size of a file in a recorded tree, in bytes
-# less than a page is the whole value (filesystems/sysfs.rst), so one read(2) suffices for thousands of files
+# a value of less than a page needs only one read(2) (filesystems/sysfs.rst), which matters for thousands of files
 _ONE_VALUE = ("/sys/devices/", "/sys/kernel/irq/", "/proc/irq/", "/proc/sys/")
 
 
@@ -113,7 +113,7 @@ class Reader(Root):
         except OSError:
             return None
         try:
-            # test the lock without taking it: a process with read permission cannot block writers
+            # test for a write lock without taking a lock: a process with only read permission cannot hold a write lock
             answer = fcntl.fcntl(fd, fcntl.F_OFD_GETLK, struct.pack(FLOCK, fcntl.F_RDLCK, 0, 0, 0, 0))
             free = struct.unpack(FLOCK, answer)[0] == fcntl.F_UNLCK
             return None if free else os.read(fd, 64).decode("ascii", "replace").strip()

@@ -2,9 +2,9 @@
 
 Source: admin-guide/pm/cpufreq.rst, intel_pstate.rst and amd-pstate.rst.
 
-The drivers require this order: the energy preference before the governor, because the driver rejects a preference under
-the governor "performance" (EBUSY); turbo before the limits, because switching turbo changes the limits; and the upper
-limit before the lower limit.
+The drivers require this order: the energy preference before the governor, because under the governor "performance" the
+driver rejects any other preference (EBUSY); turbo before the limits, because switching turbo changes the limits; and
+the upper limit before the lower limit.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def nominal(context: RuleContext, policy: int) -> int | None:
     frequencies = (context.text(base + "scaling_available_frequencies") or "").split()
     steps = sorted(int(step) for step in frequencies if step.isdecimal())
     if driver == "acpi-cpufreq" and len(steps) > 1 and steps[-1] - steps[-2] == 1000:
-        steps.pop()  # the driver adds 1 MHz to mark the turbo step, which is dropped (drivers/cpufreq/acpi-cpufreq.c)
+        steps.pop()  # the turbo step, which the driver marks by adding 1 MHz (drivers/cpufreq/acpi-cpufreq.c)
     below = [step for step in steps if top and step <= top]
     return below[-1] if below else top
 
@@ -115,7 +115,7 @@ def _limits(context: RuleContext) -> RuleResult:
             path = f"{_BASE}/policy{number}/{name}"
             if frequency is None:
                 yield Skip(
-                    f"file:{path}", "the driver does not report the frequency without turbo; cpufreq.turbo caps it"
+                    f"file:{path}", "the driver does not report the frequency without turbo; use cpufreq.turbo instead"
                 )
             else:
                 yield DesiredValue(f"file:{path}", str(frequency), absent="this driver does not have this setting")

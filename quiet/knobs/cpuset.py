@@ -54,7 +54,7 @@ def _allowed(current: str) -> cpulist.CpuSet:
 
 
 def _in_passing(context: RuleContext) -> Iterable[str]:
-    # systemd passes the controller on; before 6.2, changing a cpuset overwrites the affinities that users had set
+    # systemd enables cpuset in the root's subtree_control; before 6.2, changing a cpuset overwrites users' affinities
     return ["cgroup:/+cpuset", *(f"task:{task.tid}" for task in context.facts.movable_tasks)]
 
 
@@ -160,7 +160,7 @@ def _every_mask(context: RuleContext) -> Iterable[str]:
 
 
 def _elsewhere(context: RuleContext) -> Iterable[str]:
-    # recorded before, so that a restore does not mistake such a task for a child that inherited the narrowed mask
+    # recorded first, so that a restore does not mistake such a task for a child that inherited a narrowed mask
     return [
         f"task:{task.tid}" for task in context.facts.movable_tasks if not cpulist.parse(task.cpus) & context.cpus.away
     ]

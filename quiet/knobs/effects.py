@@ -23,7 +23,7 @@ class MeasuredEffect(NamedTuple):
 
 
 def effect_seen(knob: Knob) -> str:
-    """The measured effect of a knob as a sentence; "" if none was measured."""
+    """The measured effect of a knob as text; "" if none was measured."""
     measured = measured_effect(knob)
     if knob.effect or measured is None:
         return knob.effect

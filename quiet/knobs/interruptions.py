@@ -91,7 +91,7 @@ KNOBS = (
         name="static_keys.timestamps",
         noticed="every received packet gets a time stamp",
         title="packet time stamps always on",
-        why="when a first socket requests time stamps, as NTP clients do, the kernel patches code and stops all CPUs",
+        why="when the first socket requests time stamps, as NTP clients do, the kernel patches code and stops all CPUs",
         doc="staging/static-keys.rst, networking/timestamping.rst",
         rule=_timestamps,
         kernels="on hosts with nohz_full= until 6.8 (since 6.9 the kernel itself keeps time stamps on)",

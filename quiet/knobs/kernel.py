@@ -50,7 +50,7 @@ def _aslr(context: RuleContext) -> RuleResult:
 def _sampling(context: RuleContext) -> RuleResult:
     path = _KFENCE + "sample_interval"
     if context.text(path) not in (None, "0") and not context.facts.reader.exists(_KFENCE + "deferrable"):
-        # the release that added this parameter can also enable KFENCE again
+        # kernels that have the parameter `deferrable` can also enable KFENCE again
         yield Skip(f"file:{path}", "this kernel (before Linux 5.18) could not switch it on again")
     else:
         yield DesiredValue(f"file:{path}", "0", absent="this kernel has no KFENCE")

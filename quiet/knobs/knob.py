@@ -26,7 +26,7 @@ class DesiredValue(NamedTuple):
     creates: bool = False  # the target may not exist yet
     current: str | None = None  # its value, if the rule has just read it
     label: str = ""  # the object behind the target's number
-    kind: str = ""  # comparison of values, if different from the knob's
+    kind: str = ""  # the kind of value (value_types), if different from the knob's
     absent: str = "does not exist"  # the reason for the skip if the target does not exist
 
 
@@ -111,7 +111,7 @@ class Knob(NamedTuple):
         ""  # the event after which `quiet watch` checks this knob again: a new service, task or device
     )
     after: tuple[str, ...] = ()
-    clamps: bool = False  # the kernel may store another value than the written one, which is accepted
+    clamps: bool = False  # the kernel may store a value that differs from the written one; this is accepted
     atomic: bool = False  # all targets or none: if one is rejected, the others are undone
     needs: str = ""  # an atomic knob without which this one would be harmful
     restore_last: bool = False  # restoring it earlier would disturb other targets

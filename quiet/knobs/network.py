@@ -27,7 +27,7 @@ from quiet.targets import net, registry, value_types
 _NONE = "no network interface belongs to a device"
 _NO_ANSWER = "the driver does not report this setting"
 _DOC = "networking/scaling.rst"
-# a receive queue's interrupt by its driver's name for it: virtio0-input.3, eth0-TxRx-3, eth0-rx-3, mlx5_comp3@pci:...
+# the driver's name for a receive queue's interrupt: virtio0-input.3, eth0-TxRx-3, eth0-rx-3, mlx5_comp3@pci:...
 _QUEUE = re.compile(r"(?:-input\.|-Tx-?Rx-|-rx-|_comp)(\d+)(?=$|@)", re.IGNORECASE)
 # A queue's settings, which disappear when there are fewer queues and reappear with defaults.
 _OF_QUEUES = ("rps_cpus", "rps_flow_cnt", "xps_cpus", "xps_rxqs", "tx_maxrate")

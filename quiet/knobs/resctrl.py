@@ -172,7 +172,7 @@ def _exclusive(context: RuleContext) -> RuleResult:
             yield Skip(_TARGET, f"no ways of {cache.level} are free: other groups or devices use them")
             return
         divided |= parts
-    # restored in reverse: the group is removed before the default group gets its ways back, the mount last
+    # a restore runs in reverse: it removes the group, then returns its ways to the default group, and unmounts last
     for name, (rest, _) in divided.items():
         why = f"the rest of {name}, for all other CPUs"
         yield DesiredValue(f"schemata:/{name}", write_masks(rest), why, kind=value_types.SCHEMATA)

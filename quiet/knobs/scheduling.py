@@ -96,8 +96,9 @@ def _priority(context: RuleContext) -> RuleResult:
         yield Skip("sched:", "no softirq, RCU or timer threads of the isolated CPUs can be seen")
 
 
-# Set before the partition, whose deadline bandwidth excludes that of its CPUs' servers (dl_server_apply_params,
-# __dl_overflow: from the source). On CPUs of nohz_full=, Linux 6.12.117 refuses it before and after (seen in the lab).
+# Set before the partition is created, because its deadline bandwidth excludes that of its CPUs' servers (from the
+# source: dl_server_apply_params, __dl_overflow). On nohz_full= CPUs, Linux 6.12.117 refuses the write both before and
+# after the partition is created (seen in the lab).
 BEFORE = (
     Knob(
         name="sched.servers",

@@ -45,7 +45,7 @@ def choose(facts: Facts, requested: str, smt: str, max_cores: int, source: str, 
     else:
         isolated, why = _checked(facts, requested, source), f"as requested by {source}"
     if both := isolated & reserved:
-        raise UsageError(f"{source} and cpus.housekeeping both list CPU {cpulist.format(both)}; a CPU cannot be both")
+        raise UsageError(f"{source} and cpus.housekeeping both list CPU {cpulist.format(both)}; remove it from one")
     whole = isolated
     isolated, offline = _without_siblings(facts, isolated, smt, leaving, reserved)
     housekeeping = (reserved or facts.online - isolated) - offline
@@ -126,9 +126,9 @@ def _best_node(facts: Facts, cores: list[CpuSet]) -> tuple[int, list[CpuSet]]:
     first = min(facts.online)
     by_node = {node: [core for core in cores if core <= cpus] for node, cpus in facts.nodes.items()}
     by_node = {node: local for node, local in by_node.items() if local}
-    if not by_node:  # the nodes of a recording may not contain all cores
+    if not by_node:  # the nodes in a recording may lack some cores
         return 0, cores
-    # prefer a separate node, then the node with the most cores, then the last one
+    # prefer a node without the first CPU, then the node with the most cores, then the last one
     node = max(by_node, key=lambda n: (first not in facts.nodes[n], len(by_node[n]), n))
     return node, by_node[node]
 

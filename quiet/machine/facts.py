@@ -71,7 +71,7 @@ class Facts:
 
     @cached_property
     def possible(self) -> CpuSet:
-        """The CPUs that this kernel could ever run."""
+        """The CPUs that this kernel could ever bring online."""
         return (self._list(f"{CPU}/possible") or self.numbered_cpus) | self.online
 
     @cached_property

@@ -20,7 +20,7 @@ _LINKS = 40  # the kernel's limit on symbolic links
 def others(reader: Reader) -> tuple[str, str] | None:
     """A path of this program that a user other than root can change, with the user; None if only root can."""
     if not reader.is_entry(sys.executable):
-        return None  # a recorded machine has a separate program
+        return None  # this program is not in the recorded tree
     return who_can_change(reader, _paths(reader))
 
 
@@ -110,7 +110,7 @@ def _user(uid: int) -> str:
 
 
 def _members(gid: int) -> str:
-    """The name of a group whose members can write; "" if only root is a member, the default of Debian's group staff."""
+    """The name of a group whose members can write; "" if it has no members besides root (Debian's staff)."""
     import grp
     import pwd
 

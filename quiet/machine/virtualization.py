@@ -23,7 +23,7 @@ _DMI = "/sys/class/dmi/id"
 _DMI_FIELDS = ("product_name", "sys_vendor", "board_vendor", "bios_vendor", "chassis_vendor")
 # root nodes of QEMU, kvmtool, Firecracker and crosvm guests that boot from a device tree
 _VM_BOARDS = ("linux,dummy-virt", "qemu,", "riscv-virtio")
-# the marks that container managers leave inside (systemd.io/CONTAINER_INTERFACE and the managers' own habits)
+# files that container managers create in a container (systemd.io/CONTAINER_INTERFACE and the managers' conventions)
 _CONTAINER_FILES = {
     "/.dockerenv": "Docker",
     "/run/.containerenv": "Podman",

@@ -50,7 +50,7 @@ Name = tuple[str, str]  # the kind and name of a cause, without its originator
 
 
 class Gap(NamedTuple):
-    """An interval in which the detector did not run: begin and length in ticks, and qn_gap.flags (detector.h)."""
+    """An interval in which the detector did not run: start and length in ticks, and qn_gap.flags (detector.h)."""
 
     begin: int
     length: int
@@ -169,7 +169,7 @@ def account(
 ) -> Account:
     """Attribute the gaps of one CPU to the causes in its frames; gaps and frames are sorted by time.
 
-    `window`: begin and end of the observation, in ticks; `namer` returns the cause of a share; `ticks` converts
+    `window`: start and end of the observation, in ticks; `namer` returns the cause of a share; `ticks` converts
     nanoseconds to ticks; `whole_until`: the time in ticks until which the trace is complete; `virtual`: whether this is
     a virtual machine.
     """

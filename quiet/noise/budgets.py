@@ -89,7 +89,7 @@ def parse_percent(text: str, option: str) -> float:
 
 
 def show(ns: float) -> str:
-    """Format a time in nanoseconds with a unit, from 1 us on with at least three digits: "87 ns", "1.25 us"."""
+    """Format a time in nanoseconds with a unit; 1 us or more has at least three digits: "87 ns", "1.25 us"."""
     for unit, size in (("s", 1e9), ("ms", 1e6), ("us", 1e3)):
         if ns >= size * 0.9995:
             value = ns / size

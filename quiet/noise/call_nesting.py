@@ -64,12 +64,12 @@ class Frame:
 
     @property
     def length(self) -> int:
-        """The ticks from begin to end."""
+        """The ticks from `begin` to `end`."""
         return self.end - self.begin
 
     @property
     def net(self) -> int:
-        """The ticks from begin to end, without the inner frames."""
+        """The ticks from `begin` to `end`, without the inner frames."""
         return self.length - sum(each.length for each in self.inner)
 
 

@@ -54,8 +54,8 @@ class CoreFrequency:
     """The frequency of a CPU's core while its chains were timed; None if chains cannot measure it.
 
     `hz`: the median. `low_hz` and `high_hz` enclose 90 % of the uninterrupted chains. `below`: the share of these
-    chains more than 1 % below the highest frequency. `shared`: the share of chains during which another thread ran on
-    the same core; if it is 1.0, the frequency may be too low by 1 %. `why`: the reason why the frequency is missing or
+    chains that ran more than 1 % below `high_hz`. `shared`: the share of chains during which another thread ran on the
+    same core; if it is 1.0, the frequency may be too low by 1 %. `why`: the reason why the frequency is missing or
     imprecise.
     """
 

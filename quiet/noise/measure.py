@@ -333,7 +333,7 @@ def _attribute(
     symbol = decode.Symbols(host, mine.mount)
     convert = result.clock.converter(mine.clock)
     if gone := sum(theirs.lost(cpu) for cpu in theirs.cpus):
-        result.limits.append(f"{gone:,} IPI send events did not fit into the trace: some IPIs have no sender")
+        result.limits.append(f"{gone:,} IPI send events did not fit into the trace: some senders are unknown")
     senders = decode.sent(theirs, frozenset(watched), convert, decode.titles(comm), symbol)
     for cpu, seen in watched.items():
         traced = decode.events(mine, cpu, symbol, convert, result.clock.ticks)

@@ -167,7 +167,7 @@ class CountsObserver:
                 done.tallies[cause].max_ns = None  # the value is a sum
 
     def _stays(self, task: TaskTimes) -> bool:
-        """Whether a task may only run on the CPU that it used last."""
+        """Whether a task may run only on the CPU that it used last."""
         allowed = status_field(self._reader.text(f"/proc/{task.tid}/status"), "Cpus_allowed_list")
         return allowed == str(task.cpu)
 

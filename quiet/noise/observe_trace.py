@@ -124,4 +124,4 @@ class TraceObserver:
         if lost := sum(self._mine.lost(cpu) for cpu in self._cpus):
             self._seen.limits.append(f"{lost:,} events did not fit into the trace: their causes are missing")
         if lost := sum(self._theirs.lost(cpu) for cpu in self._theirs.cpus):
-            self._seen.limits.append(f"{lost:,} IPI send events did not fit into the trace: some IPIs have no sender")
+            self._seen.limits.append(f"{lost:,} IPI send events did not fit into the trace: some senders are unknown")

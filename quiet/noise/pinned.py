@@ -60,7 +60,7 @@ class Pinned(ABC):
 
     @abstractmethod
     def _measure(self, channel: Connection, limits: tuple[str, ...]) -> int:
-        """Report on the channel (anything but a text, which is an error), and run the C loop: the exit status."""
+        """Report on the channel (a text means an error), run the C loop, and return the exit status."""
 
     @abstractmethod
     def placed(self) -> None:

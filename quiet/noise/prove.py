@@ -186,7 +186,7 @@ def recover(host: Host) -> str:
             _write(host, mount, _current(host, mount), before)
         host.unlink(_RECORD)
     except PermissionError:
-        return f"the tracer's options in {_RECORD} are restored only by root"
+        return f"only root can restore the tracer's options in {_RECORD}"
     except (tracefs.NoTraceError, Refused, OSError) as error:
         return f"the tracer's options in {_RECORD} are not restored: {error}"
     return ""

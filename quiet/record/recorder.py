@@ -1,4 +1,4 @@
-"""Record a machine as a tree for --root: every file that facts and rules read, and no other file."""
+"""Record a machine as a tree for --root: the files that quiet reads, and no others."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def record(reader: Recording, file: str, redacted: bool = True) -> RecordReceipt
             profile = load(name)
             boot_plan.make(reader, BootRequest(profile.name, profile.boot, profile.choose(facts)))
     try:
-        mode = 0o666 if redacted else 0o600  # keep files that only root may read from other users
+        mode = 0o666 if redacted else 0o600  # unredacted, it may contain files that only root may read
         with open(file, "xb", opener=lambda path, flags: os.open(path, flags, mode)) as archive:
             count = _write(reader, archive, file, redacted)
     except FileExistsError:

@@ -1,4 +1,4 @@
-"""Redact a kernel command line: keep the parameters that quiet knows, and mask values without a harmless form."""
+"""Redact a kernel command line: keep known parameters, and mask values other than numbers and known words."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _WORDS = re.compile(
 
 
 def parameters(line: str) -> str:
-    """Keep the known parameters of a kernel command line, and mask their values that are not plain; omit the others.
+    """Keep the known parameters of a kernel command line, and omit the others. Values that are not plain are masked.
 
     The values of root= and similar parameters are always masked.
     """

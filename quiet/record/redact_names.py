@@ -85,7 +85,7 @@ class Names:
                 head, _, tail = path.partition("/systemd/")
                 return f"{head}/systemd/" + "/".join(map(self.unit, tail.split("/")))
         parts = path.split("/")
-        # an interface called "cpu" is only renamed where names of interfaces occur
+        # an interface called "cpu" is renamed only where names of interfaces occur
         own = (before == "net" or not re.fullmatch("[a-z]+", part) for before, part in pairwise(["", *parts]))
         return "/".join(
             self._interfaces.get(part, part) if here else part for here, part in zip(own, parts, strict=True)

@@ -58,7 +58,7 @@ class CommandSignals:
         self._mask: set[int] | None = None  # before the command was started
 
     def __enter__(self) -> CommandSignals:
-        self._of_children = signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # if ignored, no child to wait for
+        self._of_children = signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # if it is ignored, wait4() fails
         for number in (*_TO_THE_GROUP, *_FORWARDED):
             if signal.getsignal(number) != signal.SIG_IGN:
                 self._before[number] = signal.signal(number, self._take)

@@ -22,7 +22,9 @@ _ROUNDS = 5  # attempts to move processes, which may fork
 
 
 class RunGroup:
-    """Manages the processes of one run: moves the command to the isolated CPUs, and ends or returns the rest."""
+    """Manages the processes of one run: moves the command to the isolated CPUs, and later ends the remaining processes
+    or moves them back.
+    """
 
     def __init__(self, host: Host, name: str) -> None:
         self._host = host

@@ -10,7 +10,7 @@ _DISMISSED = b"."
 
 
 class Guard:
-    """The second process. A pipe shows it the helper's death and, by letters, the progress of the run."""
+    """The second process. A pipe notifies it of the helper's death and, by letters, of the run's progress."""
 
     def __init__(self, take_over: Callable[[bytes], None]) -> None:
         watched, self._pipe = os.pipe()

@@ -82,7 +82,7 @@ class RunSession:
         self._channel.close()
 
     def _wait(self) -> bool:
-        """Wait for the turn. Returns False if the front has gone. Raises Refused if the turn does not come in time."""
+        """Wait for the turn. Returns False if the front disconnects. Raises Refused after the time limit."""
         queue.make_queue(self._host)
         if queue.holder_above(self._host, self._caller.pid):
             return True  # a run that has the CPUs has started this run
@@ -124,7 +124,7 @@ class RunSession:
                 return
             self._guard.dismiss()
             if kept:  # the lingering helper waits for this process, and so for the guard
-                use.leave(self._users)  # before the next run gets its turn: it may make that helper restore
+                use.leave(self._users)  # before the next run, which may make that helper restore, gets its turn
                 self._leave(failure or ended)
             self._guard.wait()
         if not kept:
@@ -143,7 +143,7 @@ class RunSession:
         return cpulist.parse(self._ready.cpus)
 
     def _command(self, cpus: CpuSet) -> None:
-        """Move the command, and wait until it has ended or the front has gone."""
+        """Move the command, and wait until it has ended or the front has disconnected."""
         begin = self._channel.receive(Start, CommandDone)
         if not isinstance(begin, Start):
             self._done = begin if isinstance(begin, CommandDone) else None
@@ -166,7 +166,7 @@ class RunSession:
                 self._observer.tick()
 
     def _finish(self) -> RunEnded:
-        """End the remaining processes if the front has gone, and restore, unless the profile should stay applied."""
+        """End the remaining processes if the front has disconnected, and restore unless the profile stays applied."""
         if self._observer and self._done:
             self._observer.stop(self._done)
         if self._done is None:
@@ -277,7 +277,7 @@ def _ended(outcome: Outcome | None) -> RunEnded:
 
 
 def _hung_up(channel: HelperChannel, seconds: float) -> bool:
-    """Whether the front has gone, or goes within `seconds`."""
+    """Whether the front has disconnected, or disconnects within `seconds`."""
     poll = select.poll()
     poll.register(channel, select.POLLRDHUP)
     return bool(poll.poll(seconds * 1000))

@@ -80,7 +80,7 @@ class Lingering:
         return True
 
     def serve(self, host: Host, session: Callable[[HelperChannel, Peer], None]) -> None:
-        """Run each session in a fork, until no run has come for the linger time, or until SIGTERM."""
+        """Run each session in a fork, until the linger time passes without a run, or until SIGTERM."""
         sessions: set[int] = set()
         ending = False
 
@@ -130,7 +130,7 @@ def limited(linger_s: float) -> float:
 
 
 def end_others(host: Host, profile: Profile, cpus: str | None) -> None:
-    """Make helpers that keep another profile or other CPUs restore now. Raises Refused if the journal is damaged."""
+    """Make helpers with another profile or other CPUs restore the host. Raises Refused if the journal is damaged."""
     state = journal.load(host)
     if state is None or not state.passing:
         return

@@ -7,7 +7,7 @@ restores.
 
 from __future__ import annotations
 
-import _json  # the bases of json and socket, without the modules that those load: a tenth of a short run
+import _json  # not json and socket, because the modules that these load take a tenth of a short run
 import _socket
 import select
 import sys
@@ -80,7 +80,7 @@ class RunEnded(NamedTuple):
     interruptions: int = -1  # -1: not observed
     lost_ns: int = 0
     observed_ns: int = 0  # the time that lost_ns is a share of
-    lingers_s: float = 0.0  # the profile stays until no run has come for this time; 0: until a later restore
+    lingers_s: float = 0.0  # the profile stays until this time passes without a run; 0: until a later restore
     unmeasured: int = 0  # interruptions that are counted, but not in lost_ns
 
 
@@ -128,7 +128,7 @@ class HelperChannel:
         return Peer(*(int.from_bytes(data[at : at + 4], sys.byteorder, signed=True) for at in (0, 4)))
 
     def send(self, message: Message) -> None:
-        """Send a message; if the other side has gone or does not read, do nothing."""
+        """Send a message; do nothing if the other side has closed the socket or does not read."""
         line = _text({"kind": type(message).__name__, **message._asdict()}).encode() + b"\n"
         try:
             self._socket.settimeout(_PATIENCE_S)
@@ -159,7 +159,7 @@ class HelperChannel:
         return message
 
     def leave(self) -> None:
-        """Stop sending; messages of the other side still arrive."""
+        """Stop sending; messages from the other side still arrive."""
         try:
             self._socket.shutdown(_socket.SHUT_WR)
         except OSError:

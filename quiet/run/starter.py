@@ -68,7 +68,10 @@ def own_program() -> str:
 
 
 def _spawn(command: tuple[str, ...], connection: socket.socket) -> bool:
-    """Run the command and wait for it to exit; return whether it succeeded. The helper itself continues in the background."""
+    """Run the command and wait for it to exit; return whether it succeeded.
+
+    The helper itself continues in the background.
+    """
     pid = os.fork()
     if pid == 0:
         try:

@@ -1,7 +1,7 @@
 """Install and remove the systemd service that applies a profile after each boot and restores the settings when it is
 stopped.
 
-Installing only adds files and directories, which the top of the unit lists, so that removal deletes exactly these:
+Installing only adds files and directories, which the top of the unit lists, so that removal deletes only these:
 quiet.service, quiet-after.target, the link that enables the service, a copy of a user's profile from outside /etc, and
 new directories.
 """
@@ -36,13 +36,13 @@ _RELOAD, _FORGET = "daemon-reload", f"reset-failed {NAME}"
 _STOP = (
     f"stop {NAME}",
     f"stop {systemd_unit.AFTER}",
-)  # stopped together, the target would wait for units that the restore starts
+)  # if both were stopped together, the target would wait for units that the restore starts
 _TAKES_ROOT = "installing or removing the service needs root; run this command with sudo"
 
 
 class Installed(NamedTuple):
-    """The service, as its unit describes it: the profile's name or file, --cpus, whether it starts at
-    boot, its files.
+    """The service, as its unit describes it: the profile's name or file, --cpus, whether it starts at boot, and its
+    files.
     """
 
     profile: str
@@ -126,7 +126,7 @@ def remove(host: Host) -> ServiceReceipt:
     except OSError as error:
         raise Refused(f"the service was not removed: {error.filename}: {error.strerror}") from None
     if ran:
-        _systemctl(host, _RELOAD, "the service was removed, but systemd has not noticed")
+        _systemctl(host, _RELOAD, "the service was removed, but systemd was not reloaded")
         _succeeds(host, _FORGET)  # otherwise systemd would still list a failed service
     commands = tuple(f"systemctl {command}" for command in (*_STOP, _RELOAD))
     return ServiceReceipt(service.profile, gone, commands, ran, active and journal.read(host) is not None)
@@ -169,7 +169,7 @@ def _check_name(host: Reader) -> None:
 
 
 def _check_program(host: Reader) -> None:
-    """Raise Refused if a user other than root can change the program, and so become as powerful as root."""
+    """Raise Refused if a user other than root can change the program, and so gain root privileges."""
     if untrusted := trusted_program.others(host):
         path, who = untrusted
         raise Refused(
@@ -211,7 +211,7 @@ def _profile(host: Host, profile: Profile, trust: bool) -> tuple[str, dict[str, 
     if path == inside and not (there or "").startswith(MARK):
         return path, {}
     if there is not None and not there.startswith(MARK):
-        raise Refused(f"{path} already exists and was not created by quiet; give that file, or rename yours")
+        raise Refused(f"{path} already exists and was not created by quiet; use that file, or rename yours")
     with open(source, encoding="utf-8") as file:
         content = file.read()
     if parse(content, profile.source) != profile:

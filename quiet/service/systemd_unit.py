@@ -107,7 +107,7 @@ def watch_text(options: dict[str, str]) -> str:
 
 
 def _program() -> list[str]:
-    """The command of the current virtual environment.
+    """The command that runs quiet in the current Python environment.
 
     It imports nothing from the working directory (-P), and writes no compiled modules into another user's directories
     (-B).

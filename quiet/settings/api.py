@@ -65,7 +65,7 @@ def apply_profile(
 
 
 def verify_profile(profile: str | None = None, *, cpus: str | None = None, root: Reader | str = "/") -> Plan:
-    """Plan the changes that would set a profile's values again (default: the applied profile).
+    """Plan the changes that would set a profile's values again (default: the applied profile, else "bench").
 
     A plan without changes means that all settings hold. Raises the same errors as `plan_profile`.
     """

@@ -47,7 +47,7 @@ class AppliedState:
     complete: bool = False  # every write of the apply was attempted
     restoring: bool = False  # a restore has begun
     conflicts: set[str] = field(default_factory=set)  # written targets changed by another program before the restore
-    foreign: set[str] = field(default_factory=set)  # other recorded targets changed by another program before it
+    foreign: set[str] = field(default_factory=set)  # other recorded targets changed before the restore
     restored: set[str] = field(default_factory=set)  # targets restored by an incomplete restore
     sealed: bool = True  # the lines have checksums
     damage: list[Damage] = field(default_factory=list)

@@ -1,8 +1,8 @@
 """Write values in at most 12 passes, until all targets have their wanted values or a pass makes no progress.
 
-Apply and restore both use this module; no other module writes values. With passes, the kernel's acceptance determines
-the order of coupled settings (frequency limits, energy preference and governor, CPUs that must be online first),
-without knowledge of every driver.
+Apply and restore both use this module; only restore.py also writes targets directly (the CPUs of some tasks). Repeated
+passes let the kernel determine the order of coupled settings (frequency limits, energy preference and governor, CPUs
+that must be online first), so no knowledge of individual drivers is needed.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def settle(host: Host, writes: Iterable[Write], before: Before, after: After) ->
     Returns the failures.
 
     `before` is called ahead of a write, to record it in the journal; `after` is called with the value read back. Each
-    pass checks values again that were reached earlier, because a later write may have changed them.
+    pass also checks values that were reached earlier, because a later write may have changed them.
     """
     writes = list(writes)
     failures: dict[str, Failure] = {}

@@ -14,9 +14,9 @@ they may appear:
     restore  a restore has begun; these targets were changed by another program
     back     the restore has ended incompletely; these targets are restored
 
-journal_lines.py has the checksums, and journal_writer.py writes the lines. A damaged journal blocks every apply while
-it exists. `restore` writes every original value that it can read, keeps the journal and a copy of it, and exits with 4,
-until `restore --keep` accepts the current state of the host.
+journal_lines.py computes the checksums, and journal_writer.py writes the lines. A damaged journal blocks every apply
+while it exists. `restore` writes every original value that it can read, keeps the journal and a copy of it, and exits
+with 4, until `restore --keep` accepts the current state of the host.
 """
 
 from __future__ import annotations

@@ -85,8 +85,8 @@ def make(
     """Compare the host with the profile and return the plan.
 
     `settled`: the values that the kernel substituted in an earlier apply, by target; `refused`: the reasons for the
-    kernel's rejections, by target. The plan skips these targets (of `settled`: while they still have the substituted
-    value).
+    kernel's rejections, by target. The plan skips these targets (those in `settled` only while they still have the
+    substituted value).
     """
     facts = facts or Facts(reader)
     changes: list[Change] = []

@@ -141,7 +141,7 @@ def _ended(remove: Callable[[], str | None], outcome: Outcome) -> Outcome:
         outcome = replace(outcome, copy=remove() or "")
     except OSError as error:
         reason = (
-            f"the journal could not be removed: {error.strerror}; every setting is restored; correct this, then run "
+            f"the journal could not be removed: {error.strerror}; the settings are restored; correct this, then run "
             "`quiet restore` again"
         )
         return replace(outcome, failures=(Skipped("journal", f"file:{FILE}", reason),))
@@ -315,7 +315,7 @@ def _is_conflict(record: AppliedState, entry: TargetState, found: str | None) ->
     if entry.wanted is None or not entry.finished or not record.complete or drifts(entry):
         return False  # never written by us, cut short, or perhaps changed by a later write of an incomplete apply
     if found is None and entry.before is not None:
-        return False  # the device has gone
+        return False  # the device is gone
     ours = (entry.before, entry.wanted, entry.after, record.settled[entry.target])
     return not any(value_types.same(entry.kind, found, value) for value in ours)
 

@@ -59,10 +59,10 @@ def leave(users: int) -> None:
 
 
 def end_use(host: Host, users: int) -> Outcome | None:
-    """Restore the profile that was applied for one command.
+    """Restore the settings of a profile that was applied for one command.
 
-    Returns None if another command still uses it, if it is to stay applied, or if nothing is applied. Raises Incomplete
-    if the restore cannot begin; the outcome lists settings that could not be restored.
+    Returns None if another command still uses the profile, if it is to stay applied, or if nothing is applied. Raises
+    Incomplete if the restore cannot begin; the outcome lists settings that could not be restored.
     """
     record = journal.read(host)
     if record is None or not record.passing:

@@ -47,4 +47,4 @@ def applied_profile(reader: Reader, name: str | None) -> Profile:
     except UsageError as error:
         if record is None or "/" in record.source:
             raise
-        raise Refused(f"'{record.profile}' is applied, but is no profile; name one with --profile") from error
+        raise Refused(f"'{record.profile}' is applied, but is not a profile; name one with --profile") from error

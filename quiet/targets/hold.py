@@ -1,7 +1,7 @@
 """Hold values that last only while their file is open, with a small process that keeps the file open.
 
     held:cpu_dma_latency  a number in a device
-    held:timestamps       a socket whose packets get time stamps: while it exists, the kernel's code for them stays on
+    held:timestamps       a socket whose packets get timestamps: while it exists, the kernel keeps timestamping enabled
 
 None means absent: no process of quiet holds the value. Other programs may hold other values; the kernel applies the
 strictest request (power/pm_qos_interface.rst).

@@ -86,7 +86,7 @@ def put(host: Host, target: str, value: str | None) -> None:
 def put_many(host: Host, writes: Sequence[tuple[str, str | None]]) -> None:
     """Write several targets of one type that has TargetType.put_many.
 
-    Raises OSError; some targets may then be written.
+    Raises OSError; some targets may already have been written.
     """
     target_type, _ = split(writes[0][0])
     assert target_type.put_many is not None

@@ -29,6 +29,6 @@ class TargetType(NamedTuple):
     current_name: Callable[[Reader, str, str], str] = lambda reader, name, identity: name
     # an absent target has ended, and nothing is left to write
     ends: bool = False
-    # write several targets at once, if that is cheaper. Raises OSError; some may then be written, and each is
-    # written again alone
+    # write several targets at once, if that is cheaper. Raises OSError; some may already have been written, and the
+    # others are then written separately
     put_many: Callable[[Host, Sequence[tuple[str, str]]], None] | None = None

@@ -1,4 +1,4 @@
-"""Compare and write values by meaning, never as text: a CPU set is a set, and "[never]" is the choice "never"."""
+"""Compare values by meaning rather than as text: a CPU set is a set, and "[never]" is the choice "never"."""
 
 from __future__ import annotations
 

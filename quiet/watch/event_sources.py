@@ -50,8 +50,8 @@ class Pending:
     def uevents(self, events: Iterable[Uevent], now: float) -> None:
         """Add notifications of devices.
 
-        A CPU affects every knob, another device the knobs of interrupts and interfaces; the action "change" affects
-        none.
+        A CPU affects every knob, and any other device affects the knobs of interrupts and interfaces. The action
+        "change" affects none.
         """
         for event in events:
             if event.action == "change":
@@ -102,7 +102,7 @@ class Pending:
 
 
 class Sources:
-    """All sources of notifications, as a context manager. A recorded tree only has files.
+    """All sources of notifications, as a context manager. In a recorded tree, files are the only source.
 
     `missing`: the unavailable sources, each with the reason.
     """

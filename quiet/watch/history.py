@@ -5,7 +5,8 @@ Each line is self-contained:
     {"from": 1764000000, "to": 1764000060, "cpus": "2-3", "counts": {"3": {"irq 131 nvme0q7": 4}}}
 
 "counts" may be empty: these CPUs were watched and not interrupted. A line with "expected" instead of "counts" covers
-one hour of interruptions by the scheduler tick, for CPUs with a tick. A crash can truncate one line; readers skip it.
+about an hour of interruptions by the scheduler tick, for CPUs with a tick. A crash can truncate one line; readers skip
+it.
 """
 
 from __future__ import annotations

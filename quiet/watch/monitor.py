@@ -124,7 +124,7 @@ class Monitor:
         try:
             self.look(applied)
             self._report_due(float("inf"))
-        finally:  # even if the reader of the reports has gone
+        finally:  # even if the process that reads the reports has exited
             if self._history:
                 self._history.close()
             if self._textfile:

@@ -66,7 +66,7 @@ class _Netlink:
                     raise
                 self.lost = True
                 continue
-            if sender[0] == 0:  # accept only messages of the kernel, because other programs may send to the group too
+            if sender[0] == 0:  # accept only messages from the kernel, because programs may send to the group too
                 messages.append(data)
         return messages
 

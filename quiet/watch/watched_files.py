@@ -54,6 +54,6 @@ def targets(profile: Profile, state: AppliedState, facts: Facts) -> Iterator[tup
 
 
 def interrupts(profile: Profile, facts: Facts) -> Iterator[tuple[str, str]]:
-    """Yield (knob, target) for every interrupt, because the knob's rule only names interrupts with wrong CPUs."""
+    """Yield (knob, target) for every interrupt, because the knob's rule names only interrupts with wrong CPUs."""
     if profile.knobs.get("irq", "leave") != "leave":
         yield from (("irq", f"irq:{number}") for number in facts.irqs)

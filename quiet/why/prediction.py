@@ -43,7 +43,7 @@ class Prediction:
         self._boot = frozenset.intersection(*given) if given else frozenset[str]()
 
     def of(self, seen: Interruptions) -> Remaining:
-        """Split the causes into those that remain and those that the profile prevents. The observer is in neither."""
+        """Split the causes, except the observer, into those that remain and those that the profile prevents."""
         causes = [row for row in seen.causes if not row.cause.startswith(OBSERVER)]
         staying = [row for row in causes if not self.removes(row)]
         if any(row.cause.startswith(SOFTIRQ_LINE) for row in staying):  # whichever softirq stays, ksoftirqd may run it

@@ -80,7 +80,7 @@ def why_absent(host: Reader | None = None) -> str:
     if host.text("/proc/modules") is None:
         return "this kernel was built without loadable modules (CONFIG_MODULES)"
     if host.text("/proc/sys/kernel/modules_disabled") == "1":
-        return "loading modules is switched off until the next boot (kernel.modules_disabled = 1)"
+        return "module loading is disabled until the next boot (kernel.modules_disabled = 1)"
     if host.text(f"/sys/module/{NAME}/version") is not None:
         return "the module is loaded, but /dev/cbench is missing: is devtmpfs mounted on /dev?"
     lockdown = host.text("/sys/kernel/security/lockdown") or "[none]"

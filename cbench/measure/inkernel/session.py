@@ -35,7 +35,8 @@ def check(workload: Workload, counter: str) -> None:
 
 
 def session(name: str, job: Job, stop_machine: bool, keeper: Keeper | None, enough: Enough | None) -> Session:
-    """Measure a job with interrupts off, in requests of CHUNK trials; the keeper gets each request's trials at once.
+    """Measure a job with interrupts off, in requests of CHUNK trials; the keeper receives each request's trials when it
+    ends.
 
     `enough` may end the measurement early. Raises QuietError if the module cuts a request short, and the errors of
     client.measure().

@@ -138,7 +138,7 @@ class Analysis:
     sequence: Sequence | None
 
 
-@np.errstate(over="ignore", invalid="ignore")  # means of values near the largest float overflow, medians do not
+@np.errstate(over="ignore", invalid="ignore")  # means of values near the largest float overflow; medians do not
 def analyze(
     trials: Trials,
     rules: AnalysisRules,

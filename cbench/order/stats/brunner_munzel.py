@@ -1,5 +1,5 @@
-"""Test whether one of two samples tends to larger values, allowing for unequal spread; and test whether the spreads
-differ.
+"""Test whether one of two samples tends to have larger values, allowing for unequal spread; and test whether the
+spreads differ.
 
 A rank-sum test that is calibrated by permutation assumes that, without an effect, both samples have the same
 distribution. This assumption fails if a random order adds variance: with 40 fixed runs and 10 random runs of three

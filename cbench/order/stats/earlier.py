@@ -25,7 +25,7 @@ ROUNDING = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Earlier:
-    """The trials of a series in runs in which the test `before` ran earlier, against its other trials."""
+    """The comparison of a series' trials in runs in which the test `before` ran earlier with its other trials."""
 
     series: int
     before: int

@@ -1,8 +1,8 @@
 """Analyze several hosts in one study: the order's effect within each host and across hosts, and deviating hosts.
 
-Hosts differ from each other far more than orders do, so values are never ranked across hosts: the test is van Elteren's
-(cbench/stats/stratified.py). For all analyses within runs, each host's values of a series are scaled to one level
-(`aligned`; J. L. Hodges, E. L. Lehmann, Ann. Math. Statist. 33 (1962) 482-497).
+Hosts differ from each other far more than orders do, so the test of the orders ranks values only within hosts: it is
+van Elteren's test (cbench/stats/stratified.py). For all analyses within runs, each host's values of a series are scaled
+to one level (`aligned`; J. L. Hodges, E. L. Lehmann, Ann. Math. Statist. 33 (1962) 482-497).
 
 cbench/stats/hosts.py tests whether hosts differ in the effect of the order, and which hosts differ from the others,
 with each host's mean difference of logarithms.
@@ -36,10 +36,10 @@ FEWEST_SPREAD = 4
 
 @dataclass(frozen=True, slots=True)
 class HostOrders:
-    """One series on one host; None for a number that cannot be computed. `p`: fixed against random order on this host
-    alone, not corrected; `delta_pct`, `interval`: (fixed - random)/fixed in %, by Hodges and Lehmann. `p_level`,
-    `level_pct`: this host's median against the other hosts' medians; `p_effect`: its effect of the order against the
-    other hosts' effects.
+    """One series on one host; None for a number that cannot be computed. `p`: from the comparison of the orders on this
+    host alone, not corrected; `delta_pct`, `interval`: (fixed - random)/fixed in %, by Hodges and Lehmann. `p_level`,
+    `level_pct`: from the comparison of this host's level with the other hosts' levels; `p_effect`: from the comparison
+    of the order's effect on this host with its effect on the other hosts.
     """
 
     host: str

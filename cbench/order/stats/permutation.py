@@ -7,7 +7,7 @@ Therefore, p is computed in one of three ways:
 - The permutations are counted, ties included, if that takes at most WORK additions, or if there are so few distinct
   values that they have at most TABLES tables (two values: the hypergeometric distribution). This p is exact.
 - Otherwise, if the rank sum is nearly symmetric, its square is treated as a beta variable with the exact variance and
-  kurtosis for these ranks, whose tails are lighter than those of the normal distribution.
+  kurtosis for these ranks, because the rank sum's tails are lighter than those of the normal distribution.
 - Otherwise, the ranks are rounded to a grid that is coarse enough for counting. If the grid would have fewer steps than
   the smaller sample has values, p comes from the chi-squared distribution after all.
 
@@ -222,7 +222,7 @@ def _distribution(ties: tuple[int, ...], k: int, step: float) -> tuple[Values, V
             first, width = x * score, min(end, most + 1 - x * score)
             if width > 0:
                 ways[x:, first : first + width] += chances[x] * before[: k + 1 - x, :width]
-        end = min(end + min(length, k) * score, k * score + 1, most + 1)  # an upper bound of the sums
+        end = min(end + min(length, k) * score, k * score + 1, most + 1)  # an upper bound on the sums
     found = np.flatnonzero(ways[k])
     sums = np.asarray((found + k * lowest) * step + k * base, dtype=np.float64)
     return _ordered(sums, ways[k][found], _moments(ties, ranks, k))

@@ -127,8 +127,8 @@ def runs_for_any_split(comparisons: int, alpha: float, share: float) -> int:
 
 
 def smallest_p(n: int, part: int) -> float:
-    """The smallest two-sided p by permutation of `part` of `n` different values against the others. If values are
-    equal, p can be half as large, unless `part` is half of `n`.
+    """The smallest two-sided permutation p-value from a comparison of `part` of `n` different values with the others.
+    If values are equal, p can be half as large, unless `part` is half of `n`.
     """
     return min(1.0, 2 / comb(n, part))
 

@@ -52,8 +52,8 @@ class Grouped:
 
 @dataclass(frozen=True, slots=True)
 class LabelEffect:
-    """The trials with one label (after one predecessor, or at one position) against all other trials of the same test.
-
+    """The comparison of the trials with one label (after one predecessor, or at one position) with all other trials of
+    the same test.
     `delta_pct`: the difference from the other trials' median, in % of that median; None if that median is 0.
     """
 

@@ -150,7 +150,7 @@ class LevelMean:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EffectSize:
     """The size of an effect. `effect`: the plain effect, not adjusted for a lack of balance; None if unknown. `signed`:
-    whether the effect has a direction, as only effects of factors with two levels have.
+    whether the effect has a direction, which requires factors with two levels.
     """
 
     effect: float | None

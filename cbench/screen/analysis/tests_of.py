@@ -1,4 +1,4 @@
-"""Select the test of each effect from the design alone, never from the results."""
+"""Select the test of each effect by the design and by which tests are possible, never by their p-values."""
 
 from __future__ import annotations
 

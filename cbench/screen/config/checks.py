@@ -193,8 +193,8 @@ def _batches(screen: Screen, whole: TomlTable) -> None:
         if uneven := [name for name, count in counts.items() if count != screen.batches]:
             raise whole.error_at(
                 ("screen", "sequence"),
-                f"lists the level {uneven[0]!r} {counts[uneven[0]]} times; batches = {screen.batches} requires this "
-                "number of each level",
+                f"lists the level {uneven[0]!r} {counts[uneven[0]]} times; batches = {screen.batches} requires each "
+                "level that many times",
             )
 
 
@@ -319,5 +319,5 @@ def _contradiction(response: Response, how: Sampling | None) -> str:
 
 
 def _counts(how: Sampling) -> str:
-    """A sampling as text: "cpu-clock at 1,000 Hz"."""
+    """A sampling as text, such as "cpu-clock at 1,000 Hz"."""
     return how.words.rpartition(", ")[0]

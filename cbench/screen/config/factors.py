@@ -71,7 +71,7 @@ def _factor(table: TomlTable, check: bool) -> ScreenFactor:
 
 
 def _profiled(levels: tuple[Level, ...]) -> tuple[Level, ...]:
-    """The levels; if one of them has a profiler, all others get NO_PROFILER, even if a response consists of samples."""
+    """The levels; if any has a profiler, those without one get NO_PROFILER, even if a response consists of samples."""
     if not any(level.profiler for level in levels):
         return levels
     return tuple(replace(level, profiler=level.profiler or NO_PROFILER) for level in levels)

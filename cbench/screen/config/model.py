@@ -47,7 +47,7 @@ class Level:
     """One level of a factor, and how it is set: not at all (`found`), or by one or several of the other fields.
 
     Per process: `environment`, `cpus` (in the kernel's notation), `aslr`, `profiler`. Per artifact: `build` (a command,
-    done once) and `flags` (for the experiment's own build command). On the host: `knobs` and `profile` (quiet's,
+    run once) and `flags` (for the experiment's own build command). On the host: `knobs` and `profile` (quiet's,
     applied through its journal), `governor` (through quiet's knob), `command` with `restore` and `check`, `kernel`
     (parameters on the kernel's command line, which change only at boot).
     """

@@ -159,7 +159,7 @@ class Planned:
         return tuple(each.numbers for each in self.treatments if response not in each.unobtainable)
 
     def check(self) -> None:
-        """Raises UsageError if the experiment cannot test any effect, if no treatment measures a response, or if no
+        """Raise UsageError if the experiment cannot test any effect, if no treatment measures a response, or if no
         effect on a response can be tested. The last check is omitted for a response that treatments lack only because
         no profiler runs.
         """

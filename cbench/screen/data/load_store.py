@@ -72,7 +72,7 @@ class StoredScreen:
 
 @reads_store
 def read(path: Path) -> StoredScreen:
-    """The experiment in a store. Raises UsageError, with the actual content, if there is none, and QuietError if it is
+    """The experiment in a store. Raises UsageError if the store contains no experiment, and QuietError if it is
     damaged.
     """
     with StudyStore.open(path, kind=SCREEN) as store:

@@ -89,7 +89,7 @@ def _obtained(treatment: Codes, value: Values, known: NDArray[np.bool_]) -> NDAr
 
 
 def _check_once(treatment: Codes, batch: Codes, iteration: Codes, rows: NDArray[np.intp]) -> None:
-    """Raises ColumnError if a treatment occurs twice in an iteration, unless the design repeats that treatment in every
+    """Raise ColumnError if a treatment occurs twice in an iteration, unless the design repeats that treatment in every
     iteration. `rows`: row numbers in the file.
     """
     places = np.stack([batch, iteration, treatment], axis=1)

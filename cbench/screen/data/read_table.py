@@ -182,7 +182,7 @@ def _rows(columns: Columns) -> int:
 
 
 def _check(path: Path, columns: Columns, chosen: Chosen) -> None:
-    """Raises UsageError if a named column is missing, or if the file has no column of values."""
+    """Raise UsageError if a named column is missing, or if the file has no column of values."""
     there = ", ".join(list(columns)[:20])
     values = list(dict.fromkeys(chosen.values or ("value",)))
     for option, names in (("--factor", chosen.factors), ("--value", values)):
@@ -212,7 +212,7 @@ def _levels(name: str, column: Column, any_number: bool = False) -> Coded:
 
 
 def _not_measured(levels: Mapping[str, Coded]) -> None:
-    """Raises ColumnError for a column that was not named as a factor and looks like a response."""
+    """Raise ColumnError for a column that was not named as a factor and looks like a response."""
     for name, column in levels.items():
         many, rows = len(column.names), len(column.codes)
         if many > FEW_LEVELS and 2 * many > rows:

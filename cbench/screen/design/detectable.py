@@ -114,9 +114,9 @@ def too_few_words(tests: int, alpha: float, blocks: Sequence[tuple[int, int, str
 
 
 def _needed(size: float, treatments: int, tests: int, alpha: float) -> int:
-    """The smallest number of iterations that detects this effect size, as every larger number also does. It is
-    determined by doubling and bisection. The doubling ends at the first power of two of at least MOST, even if this is
-    not enough.
+    """The smallest number of iterations such that this and every larger number detect the effect size, determined by
+    doubling and bisection. The doubling ends at the first power of two that is at least MOST, even if this is not
+    enough.
     """
     switch = fewest_for_ranks(treatments, tests, alpha)
 

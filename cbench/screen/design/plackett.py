@@ -19,7 +19,7 @@ from cbench.screen.design.factorial import Treatment, effect_name
 LARGEST = 48
 """The maximum number of runs."""
 LISTED = 6
-"""The maximum number of interactions with one main effect that are named individually."""
+"""The maximum number of interactions aliased with one main effect that are named individually."""
 
 Signs = list[list[int]]
 

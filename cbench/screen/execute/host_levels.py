@@ -71,7 +71,7 @@ class HostLevels:
         return names
 
     def set(self, levels: Levels) -> Confirmed:
-        """Set the levels and read them back. If one cannot be set, restores those that this call has set and raises
+        """Set the levels and read them back. If one cannot be set, restore those that this call has set and raise
         Refused, or Incomplete if that fails.
         """
         wanted = [(factor, self._screen.level(factor, name)) for factor, name in levels.items()]

@@ -147,7 +147,7 @@ class Levels(TrialHooks):
         return Held(environment, cpus, aslr, partition, stored)
 
     def _value(self, each: Controlled) -> str:
-        """The current value of a controlled variable, as text. If its command fails, reports this and returns ""."""
+        """The current value of a controlled variable, as text; "", after a message, if its command fails."""
         if not each.command:
             return each.value
         try:

@@ -59,8 +59,8 @@ def wanted(levels: Sequence[Level], source: str) -> Profile | None:
 
 
 def obstacle(reader: Reader, level: Level, cpus: str | None, others: Sequence[Level] = ()) -> str:
-    """The reason why this level can never be set on this host, or differs from none of the factor's `others`, if that
-    can be determined without setting it; otherwise "".
+    """The reason why this level can never be set on this host, or would change nothing, if that can be determined
+    without setting it; otherwise "". `others`: all levels of the factor.
     """
     if level.governor:
         policies = Facts(reader).policies

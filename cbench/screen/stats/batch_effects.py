@@ -1,4 +1,4 @@
-"""Test whether a value depends on the boot, within each level of the factor that boots change.
+"""Test whether values depend on the boot (batch), within each combination of the hard factors' levels.
 
 D. Flater, NIST Technical Note 1855 (2014), section 4.5.1, decides by eye. This module uses the Kruskal-Wallis test
 over the boots, and one-way random effects with n0 = (N - sum n_i^2/N)/(k - 1) for unequal numbers: S. R. Searle, G.

@@ -21,9 +21,9 @@ class MainEffect:
     """The main effect of a factor. `levels`: the levels that occur, ascending; `means` and `counts`: the mean and the
     number of treatments per level.
 
-    `effect`: with two levels, the second level's mean minus the first's; with more, the range of the means (see
-    `signed`). `adjusted`: the effect estimated by least squares in the model of all main effects, which an unbalanced
-    choice of treatments does not bias; None if the effect is aliased with another factor's effect.
+    `effect`: with two levels (`signed`), the second level's mean minus the first's; with more, the range of the means.
+    `adjusted`: the effect estimated by least squares in the model of all main effects, which an unbalanced choice of
+    treatments does not bias; None if the effect is aliased with another factor's effect.
     """
 
     levels: tuple[int, ...]
@@ -38,9 +38,9 @@ class MainEffect:
 class Interaction:
     """The interaction of two factors. `cells`: means per combination of levels, shape (levels of the first factor,
     levels of the second), NaN for cells without treatments; `residuals`: m_ij minus both main effects, which are
-    estimated from the cells that have treatments; NaN for cells without treatments. `effect`: with two levels each,
-    half the difference of the two differences; otherwise the largest magnitude of a residual (see `signed`). `effect`
-    is None if a cell is missing, because the residuals then contain main effects.
+    estimated from the cells that have treatments; NaN for cells without treatments. `effect`: with two levels each
+    (`signed`), half the difference of the two differences; otherwise the largest magnitude of a residual. `effect` is
+    None if a cell is missing, because the residuals then contain main effects.
     """
 
     first_levels: tuple[int, ...]

@@ -124,8 +124,8 @@ class Materiality:
 
     `median_effect`, `largest_effect`: median and maximum of the magnitudes; `range`: the range of the distributions.
     `enough`: per method, the smallest studied n such that the median width is below the median magnitude at this n and
-    at all larger ones. `own`: the widths of the data's own intervals. `why`: why effects are omitted or missing, else
-    None.
+    at all larger ones. `own`: the widths of the data's own intervals. `why`: the reason for omitted or missing
+    effects, or None.
     """
 
     median_effect: float | None

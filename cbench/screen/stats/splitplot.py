@@ -38,7 +38,7 @@ from cbench.stats.interval import exponent
 class SplitPlot:
     """The table of a split-plot analysis. `rows`: hard effects, whole-plot error, easy effects and their interactions
     with hard ones, within-plot error, total. `refused`: untestable effects with the reason, as text; `batches`: the
-    number of batches used; `dropped`: labels of batches that lack a treatment which another batch with the same hard
+    number of batches used; `dropped`: labels of batches that lack a treatment that another batch with the same hard
     levels has.
     """
 

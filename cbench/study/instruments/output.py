@@ -17,14 +17,14 @@ from cbench.study.process.run_command import Execution
 
 _NO_NUMBER = r"(?:nan|inf(?:inity)?)(?:[mnu\u00b5\u03bc]?s)?(?!\w)"
 _JOINED = r"(?<=\d)[-,_'\u2019:/*^\u00d7\u00b1\u2212\u2013\u00a0\u2009\u202f](?=\d)"
-"""Matches characters that join digits: grouping, decimal commas, times, dates, ranges, powers. After a space, another
-number begins.
+"""Matches characters that join digits: grouping, decimal commas, times, dates, ranges, powers. After an ASCII space,
+another number begins.
 """
 TOKEN = re.compile(
     rf"(?<![\w.])[-+\u2212\u2013]?(?:{_NO_NUMBER}|\.?\d(?:\w|(?<=\d)\.(?=\w)|(?<=[eE])[-+](?=\d)|{_JOINED})*\.?)",
     re.IGNORECASE,
 )
-"""Matches text that begins like a number, up to the end of that text."""
+"""Matches an entire token that begins like a number."""
 PLAIN = re.compile(r"(?!0[xX])([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)[^\W\d_]*\.?")
 GROUPED = re.compile(r"([-+]?\d{1,3}(?:(?:,\d{3})+\.\d+|(?:,\d{3}){2,}))[^\W\d_]*\.?")
 """Matches a number (the group), optionally followed by a unit and the end of a sentence."""
@@ -90,7 +90,7 @@ class FileNumber(Instrument):
     def prepare(self, detail: str, folder: str) -> None:
         """Set an old modification time on the file, to detect a file that the command does not write again.
 
-        A file of another user keeps its time.
+        A file keeps its time if this is not permitted, as for files of other users.
         """
         path = Path(folder, detail)
         self._untouched.pop(path, None)

@@ -1,6 +1,6 @@
 """Count the cycles and CPU time of a command and its descendants by perf_event_open(2) with `inherit`.
 
-The event is opened for the calling thread and disabled. A child inherits the event, which its first exec enables
+The event is opened for the calling thread, but not enabled. A child inherits the event, which its first exec enables
 (enable_on_exec), so nothing of this process is counted. A child's count is added when the child ends.
 """
 
@@ -72,8 +72,8 @@ class Counting:
         return shell
 
     def reading(self) -> Reading:
-        """The count, in ns for clocks; without a value if the counter was shared with another user of the PMU. Call it
-        after the command has ended.
+        """The count, in ns for clocks; no value if the counter was shared with another user of the PMU. Call this after
+        the command has ended.
         """
         value, enabled, running = struct.unpack("=QQQ", os.read(self._fd, 24))
         if running and running >= enabled:

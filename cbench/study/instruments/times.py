@@ -11,7 +11,7 @@ from quiet import Reader, kernel_config
 KERNEL_S = 1e-6
 """The step, in seconds, of times from wait4(2)."""
 MONOTONIC_COARSE = 6
-"""Linux's number of CLOCK_MONOTONIC_COARSE, which advances with the kernel's tick (clock_getres(2)) and has no name in
+"""Linux's number for CLOCK_MONOTONIC_COARSE, which advances with the kernel's tick (clock_getres(2)) and has no name in
 Python.
 """
 NO_HZ_FULL = "/sys/devices/system/cpu/nohz_full"

@@ -96,7 +96,7 @@ class ProcessTags:
         except ProcessLookupError:
             return
         try:
-            if self._is(pid, which):  # another process may have got this id before the pidfd was opened
+            if self._is(pid, which):  # another process may have reused this PID before the pidfd was opened
                 with contextlib.suppress(ProcessLookupError, PermissionError):
                     signal.pidfd_send_signal(fd, signal.SIGKILL)
                 select.select([fd], [], [], max(0.0, limit - time.monotonic()))

@@ -1,7 +1,7 @@
 """Run one command until it ends or times out, and keep its output.
 
-The output goes to files instead of pipes, so this process does not have to run at the same time. At the end, the kernel
-reports the times of the command and of the children that it waited for (wait4).
+The output goes to files instead of pipes, so this process does not have to read it while the command runs. At the end,
+the kernel reports the times of the command and of the children that it waited for (wait4).
 """
 
 from __future__ import annotations

@@ -60,9 +60,7 @@ class CoolDownReset(Reset):
             time.sleep(min(PAUSE_S, self.timeout_s))
 
     def _missing(self, hottest: float | None, slowest: int | None) -> str:
-        """The kinds of sensors that the reset requires and this host does not report, as text; "" if it reports all of
-        them.
-        """
+        """An error message if this host does not report a quantity that the reset requires; otherwise ""."""
         if self.celsius is not None and hottest is None:
             return f"this host reports no temperature ({ZONES}, {CHIPS})"
         if self.khz is not None and slowest is None:

@@ -38,7 +38,7 @@ class Reset:
     """A reset of the host before each run, and the time to wait afterwards.
 
     To add one, write a class in a separate file and add it to registry.RESETS. `kind`: the name of the reset in a file;
-    `keys`: the keys that only this reset has in the file; `example`: lines for the example file that explain these
+    `keys`: its keys in the file besides kind, timeout and settle; `example`: lines for the example file that explain
     keys. `command`: the user's command; `check`: a command that must succeed after the reset; `unit`: a systemd unit;
     each is "" if not given. `timeout_s`: the time limit, in seconds, of each command and wait of the reset; `settle_s`:
     the time to wait after the reset, in seconds.

@@ -28,7 +28,7 @@ class Saved:
 
 
 class Disk:
-    """The files of a live host or of a recorded tree. Methods that write raise OSError."""
+    """The files of a live host or of a recorded tree. Methods that write raise OSError on failure."""
 
     def __init__(self, reader: Reader) -> None:
         self.reader = reader
@@ -89,7 +89,7 @@ class Disk:
         """Remove a file if it exists."""
         real = self._real(path)
         if not self.reader.is_entry(real):
-            return  # removing a missing file must still fail if the disk cannot be written
+            return  # on a read-only disk, unlink(2) of a missing file fails with EROFS, not ENOENT
         with contextlib.suppress(FileNotFoundError), self.reader.place(real, follow=False) as place:
             os.unlink(place)
             self._sync(os.path.dirname(place))
@@ -125,7 +125,7 @@ class Disk:
         missing = self.missing_folders(path)
         for folder in missing:
             if self.reader.is_entry(folder):
-                raise NotADirectoryError(errno.ENOTDIR, "a file is in its place, not a directory")
+                raise NotADirectoryError(errno.ENOTDIR, f"{folder} is not a directory")
             with self.reader.place(folder, follow=False) as place:
                 os.mkdir(place, 0o755)
         return missing
@@ -140,7 +140,7 @@ class Disk:
         return found[::-1]
 
     def remove_folder(self, path: str) -> None:
-        """Remove a directory that quiet created, unless it is not empty."""
+        """Remove a directory that quiet created, if it is empty."""
         with contextlib.suppress(OSError), self.reader.place(path, follow=False) as place:
             os.rmdir(place)
 

@@ -160,7 +160,7 @@ def _systemd_steps(context: LoaderContext) -> Steps:
 
 
 def _ordinary(files: BootFiles) -> list[str]:
-    """The entries except rescue entries, which stay unchanged as a fallback.
+    """The entries of kernels, except rescue entries, which stay unchanged as a fallback.
 
     The running kernel's entries come first.
     """

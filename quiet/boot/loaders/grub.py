@@ -84,7 +84,7 @@ def _block(drop: tuple[str, ...], add: tuple[str, ...], init: bool = False) -> s
     """The shell lines of our block. With `init`, the added parameters go before the first " -- "."""
     lines = [BEGIN]
     for variable in (_GENERAL, _ORDINARY):
-        if drop:  # whole words only, in any variable
+        if drop:  # drop whole words only, from both variables
             words = (f"s| {_escaped(word)} | |g" for word in drop)
             script = "; ".join(("s/ /  /g", *words, "s/  */ /g", "s/^ //", "s/ $//"))
             lines.append(f"{variable}=$(printf '%s' \" ${variable} \" | sed '{script}')")

@@ -40,8 +40,8 @@ def detect(files: BootFiles, requested: str | None = None) -> tuple[Loader, str,
 
 
 def elsewhere(files: BootFiles) -> str:
-    """A sentence with the tool that would overwrite a changed file, and the file to change instead; "" if there is no
-    such tool.
+    """A sentence that names the tool that would overwrite quiet's changes, and the file to change instead; "" if there
+    is no such tool.
     """
     if files.reader.exists("/etc/NIXOS"):
         return (

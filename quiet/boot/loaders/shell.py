@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable
 
 _SET = re.compile(r"\s*(?:export\s+)?([A-Za-z_]\w*)(\+?=)(.*)")
-_ESCAPED = {"'": "", '"': '$`"\\'}  # characters that a backslash escapes in these quotes; outside quotes, any
+_ESCAPED = {"'": "", '"': '$`"\\'}  # characters that \ escapes in these quotes; outside quotes, it escapes all
 _OPENS = re.compile(r"(?:^|[;&|]\s*)(?:if|case|for|while|until)\s|\{$")
 _CLOSES = re.compile(r"(?:^|[;&|]\s*)(?:fi|esac|done|\})(?=$|[\s;&|])")
 _VALUE = r"""'[^']*'|"(?:[^"\\$`]|\\.|\$\w+(?!\w)|\$\{\w+\})*"|[^\s'"\\$`;&|()#]|\\.|\$\w+(?!\w)|\$\{\w+\}"""

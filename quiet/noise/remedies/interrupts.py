@@ -42,12 +42,12 @@ REMEDIES: Remedies = {
         knob(
             r"tlb_remove_table_smp_sync",
             "thp.scan",
-            "khugepaged collapsed pages of a process, and then interrupts every CPU",
+            "khugepaged collapses pages of a process, and then interrupts every CPU",
             by=r".*khugepaged.*",
         ),
         user(
             r"tlb_remove_table_smp_sync",
-            "a process freed or collapsed page tables (munmap, MADV_COLLAPSE), and then interrupts every CPU",
+            "a process frees or collapses page tables (munmap, MADV_COLLAPSE), and then interrupts every CPU",
         ),
         knob(r"wake-up of a task", "tasks", "another CPU woke a task that last ran here or belongs here"),
         boot(

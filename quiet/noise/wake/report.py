@@ -143,7 +143,7 @@ def percentile(slept: Slept, q: float) -> int:
 
 
 def histogram_us(slept: Slept) -> tuple[tuple[int, int], ...]:
-    """The bins of 1 us: (begin in us, number of wake-ups)."""
+    """The bins of 1 us: (start in us, number of wake-ups)."""
     bins: dict[int, int] = {}
     for number, count in slept.bins.items():
         bins[number * BIN_NS // _US] = bins.get(number * BIN_NS // _US, 0) + count

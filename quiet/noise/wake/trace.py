@@ -159,6 +159,6 @@ class WakeTracer:
 
 
 def window(each: WakeUp, rate: Clock, period_ns: int) -> tuple[int, int]:
-    """The part of the trace to keep around a wake-up, as begin and end in ticks; it begins before the CPU went idle."""
+    """The part of the trace to keep around a wake-up, as start and end in ticks; it begins before the CPU went idle."""
     before = max(1.25 * BEFORE_NS, 1.5 * period_ns)
     return each.ticks - rate.ticks(each.latency + before), each.ticks + rate.ticks(AFTER_NS)

@@ -101,8 +101,8 @@ def test_an_invalid_file_of_variables_is_refused(tmp_path: Path) -> None:
         ({"environments": ["a=/dev/null"], "arms": ["b=x"]}, "no arm is named 'a'; give the command of a new arm"),
         ({"run": "./x", "arms": ["a=./a", "b=./b"]}, "--run applies only to --revision and --env-file"),
         ({"effect": "x", "arms": ["a=./a", "b=./b"]}, "--effect 'x': write a percentage such as 1%"),
-        ({"effect": "1", "arms": ["a=./a", "b=./b"]}, "--effect 1: a share is less than 1; write 1 % as 1%"),
-        ({"effect": "5", "arms": ["a=./a", "b=./b"]}, "--effect 5: a share is less than 1; write 5 % as 5%"),
+        ({"effect": "1", "arms": ["a=./a", "b=./b"]}, "--effect 1: a share is less than 1; for 1 percent, write 1%"),
+        ({"effect": "5", "arms": ["a=./a", "b=./b"]}, "--effect 5: a share is less than 1; for 5 percent, write 5%"),
         ({"arms": ["a=./a > /dev/null", "b=./b"]}, "./a > /dev/null: `>` would be passed as an argument; add --shell"),
         ({"effect": "0", "arms": ["a=./a", "b=./b"]}, "--effect 0%: must be from 0.01% to 100%"),
         (

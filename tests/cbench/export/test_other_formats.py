@@ -137,10 +137,10 @@ def test_hyperfine_has_one_time_per_process_whatever_the_rounds(tmp_path: Path) 
 
 
 def test_hyperfine_refuses_the_rounds_of_a_single_process(tmp_path: Path) -> None:
-    name = "test_sorting.py::test_sort: 20 values of one process, which are not independent as hyperfine's times are; "
+    name = "test_sort: 20 values of one process, which, unlike hyperfine's times, are not independent; "
     refused(DATA / "pytest-benchmark-5.3.1.json", "hyperfine", tmp_path, name[name.index(" values") :])
     store = stored(tmp_path / "s.db", [[100, 103, 105]], counter=WALL)
-    more = "hash n=1000: 3 values of one process, which are not independent as hyperfine's times are; "
+    more = "hash n=1000: 3 values of one process, which, unlike hyperfine's times, are not independent; "
     refused(store, "hyperfine", tmp_path, f"{more}measure more processes (cbench run --processes 10)")
 
 

@@ -116,11 +116,11 @@ def test_programs_are_built_in_each_layout_and_compared(tmp_path: Path) -> None:
         ("old = 'true'\nnew = 'true'\nthreshold = 1\n", "gate.toml:3: threshold: 1: must be a string"),
         (
             "old = 'true'\nnew = 'true'\nthreshold = '1000%'\n",
-            "threshold: '1000%': must be from 0.01% to below 100%, such as 1%",
+            "threshold: '1000%': must be at least 0.01% and below 100%, such as 1%",
         ),
         (
             "old = 'true'\nnew = 'true'\nthreshold = '0.001%'\n",
-            "gate.toml:3: threshold: '0.001%': must be from 0.01% to below",
+            "gate.toml:3: threshold: '0.001%': must be at least 0.01%",
         ),
         (
             "old = 'true'\nnew = 'true'\nbetter = 'more'\n",

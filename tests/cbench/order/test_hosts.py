@@ -82,7 +82,7 @@ def test_one_host_with_another_effect_is_named(tmp_path: Path) -> None:
     result = analyzed(stores(tmp_path, node3=8))
     claims = {claim["family"]: claim["named"] for claim in result["claims"]}
     assert claims["interaction"] == ["a"]
-    assert claims["unlike"][0].startswith("node3 (a: another effect of the order, p = ")
+    assert claims["unlike"][0].startswith("node3 (a: a different effect of the order, p = ")
 
 
 def test_pairs_are_made_within_hosts_only(tmp_path: Path) -> None:

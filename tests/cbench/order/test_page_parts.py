@@ -192,7 +192,7 @@ def test_a_page_shows_the_known_facts_about_a_stored_study(stored: Path) -> None
     assert rows["time"].endswith("UTC, took 90.0 min")
     assert rows["host"] == "Model <7>, Linux 6.12, virtual machine, governor performance"
     assert rows["reset before each run"] == "reboot"
-    assert rows["runs"] == "4 planned, 2 begun, 1 left out"
+    assert rows["runs"] == "4 planned, 2 started, 1 left out"
     assert rows["boots"] == "the runs span 2 boots of the host"
     assert rows["quiet"] == "profile bench: quiet before 1 of 2 runs, at worst 2.5 % of a CPU's time lost"
 

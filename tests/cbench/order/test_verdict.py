@@ -56,7 +56,7 @@ def test_a_few_negative_values_among_positive_ones_are_reported(path: Path) -> N
         [*rows("a", "b"), "a,fixed,-1", *(f"c,{order},{n - 4}" for order in ("fixed", "random") for n in range(8))],
         PLAIN,
     )
-    said = "a few values are negative: a (1 of 17); correct the data if they cannot be"
+    said = "a few values are negative: a (1 of 17); correct the data if they cannot be negative"
     assert analyze(path)[0]["design"]["warnings"] == [said]
     assert f"beware: {said}" in shown(path).stdout
 

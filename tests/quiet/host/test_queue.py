@@ -199,7 +199,7 @@ def test_who_locks_the_turn_without_a_ticket_is_shown_and_waited_for(host: Host)
             host.unlink(f"{QUEUE}/{ticket.name}")
         seen: list[str] = []
         assert not take(host).wait(lambda line, seconds: bool(seen.append(line)))
-        assert seen[0] == f"waiting for PID {pid} (uid {os.geteuid()}, which has no ticket), 1 ahead"
+        assert seen[0] == f"waiting for PID {pid} (uid {os.geteuid()}, without a ticket), 1 ahead"
         assert [ticket.running for ticket in queue(host)] == [True, False]
 
 

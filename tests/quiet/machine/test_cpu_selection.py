@@ -243,7 +243,7 @@ def test_the_housekeeping_cpus_of_a_profile_are_never_chosen(tmp_path: Path) -> 
 
 
 def test_a_cpu_cannot_be_isolated_and_housekeeping(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"--cpus and cpus.housekeeping both list CPU 3; a CPU cannot be both"):
+    with pytest.raises(UsageError, match=r"--cpus and cpus.housekeeping both list CPU 3; remove it from one"):
         choose(facts(tmp_path, machine(cpus=4)), "2-3", "siblings", 4, "--cpus", "0,3")
 
 

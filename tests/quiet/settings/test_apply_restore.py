@@ -213,7 +213,7 @@ def test_after_a_reboot_nothing_is_applied(root: Path) -> None:
 def test_while_another_quiet_runs_nothing_is_changed(root: Path) -> None:
     found = contents(root)
     with locked(Host(str(root))):
-        with pytest.raises(Refused, match="another quiet is changing this host right now"):
+        with pytest.raises(Refused, match="another quiet process is changing this host right now"):
             quieted(root)
         assert contents(root) == found
     quieted(root)

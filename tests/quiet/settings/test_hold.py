@@ -137,7 +137,7 @@ def test_cpus_isolated_at_boot_stay_isolated_during_a_hold(tmp_path: Path) -> No
 
 def test_a_hold_has_no_profile_to_verify(host: Host) -> None:
     with hold_settings(both(2000000), knob="cpufreq.limits", source="test", title="my test", host=host):
-        with pytest.raises(Refused, match="'my test' is applied, but is no profile; name one with --profile"):
+        with pytest.raises(Refused, match="'my test' is applied, but is not a profile; name one with --profile"):
             applied_profile(host, None)
         assert applied_profile(host, "bench").name == "bench"
     assert applied_profile(host, None).name == "bench"

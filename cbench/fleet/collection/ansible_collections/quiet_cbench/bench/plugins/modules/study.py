@@ -128,7 +128,7 @@ def main():
         changed = start(module, found)
     elif module.params["state"] == "stopped":
         changed = bool(found) and found["state"] == "running"
-        # Also if the study is not running now: systemd may resume it at the next boot.
+        # Stop it even if it is not running now: systemd may resume it at the next boot.
         if found and found["state"] != "finished" and not module.check_mode:
             call(module, "cbench", "stop", module.params["data"])
     else:
