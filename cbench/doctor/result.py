@@ -173,7 +173,7 @@ def doctor_result(found: Examination, processes: int, seed: int) -> DoctorResult
 
 
 def verdict(visible: Detectable, needed: int | None, measured: int, unit: str) -> str:
-    """The verdict in one line; `measured`: the number of processes that support it; `unit`: the unit of their numbers."""
+    """The verdict in one line; `measured`: the number of processes that support it; `unit`: their numbers' unit."""
     line = (
         f"differences below {percent(visible.difference)} in pure computation, measured in {unit}, are lost in the "
         f"noise here with {visible.processes} processes (A/A)"

@@ -96,7 +96,7 @@ def _of_samples(path: Path, clean_only: bool) -> ExportSource:
 
 
 def _trials(series: tuple[StoredSeries, ...], clean_only: bool) -> ExportTable:
-    """A row per trial; after the fixed columns, one column per further counter, empty for trials without it."""
+    """A row per trial; after the fixed columns, one column per additional counter, empty for trials without it."""
     counted = sorted({name for each in series for stored in each.trials for name in stored.counts})
     builds: dict[object, int] = {}
     rows = (
@@ -157,7 +157,7 @@ def _study(path: Path) -> ExportSource:
 
 
 def _study_rows(store: StudyStore) -> Iterator[tuple[Cell, ...]]:
-    """A row for each number of a trial; a failed trial has a row for each metric that its test's other trials have."""
+    """A row for each value of a trial; a failed trial has a row for each metric that its test's other trials have."""
     names, kinds = store.header().tests, {run.number: run.kind for run in store.runs()}
     ended, values = store.trials(), dict[tuple[int, int], dict[str, float]]()
     for run, position, metric, value in store.values():

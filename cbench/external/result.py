@@ -115,7 +115,7 @@ def commands_result(measured: Measured) -> CommandsResult:
 
 
 def estimate(values: Sequence[int], what: str) -> MedianEstimate:
-    """The median of the values, with an interval by ranks."""
+    """The median of the values, with a rank-based interval."""
     ordered, places = sorted(values), ranks(len(values), LEVEL)
     interval = None if places is None else (float(ordered[places[0] - 1]), float(ordered[places[1] - 1]))
     return MedianEstimate(float(median(values)), "ns", interval, f"median of {len(values):,} {what}")

@@ -55,7 +55,7 @@ def plan(inventory: str | None, study: str, folder: Path | None = None) -> Fleet
 
 
 def begin(inventory: str | None, study: str, folder: Path) -> None:
-    """Create the directory and its state unless they exist. Raises UsageError if it holds another fleet."""
+    """Create the directory and its state unless they exist. Raises UsageError if the directory holds another fleet."""
     plan(inventory, study, folder)
     folder.mkdir(parents=True, exist_ok=True)
     if state.load(folder) is None:

@@ -142,7 +142,7 @@ def disturbed(effect: PredecessorEffect) -> str:
 
 
 def percent(value: float) -> str:
-    """A percentage as text, with two decimals, or from 100 on with three significant digits."""
+    """A percentage as text: with two decimals, or with three significant digits if it is 100 or more."""
     return f"{value:.2f}" if value < 99.995 else f"{float(f'{value:.3g}'):,.0f}"
 
 

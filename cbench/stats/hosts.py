@@ -20,7 +20,7 @@ from cbench.stats.distributions import f_sf, student_p
 UNREMARKABLE = 0.5
 """No further host is left out once the p-value of the farthest host exceeds this."""
 FEWEST_LEVELS = 4
-"""The fewest hosts for which the level of one host is tested against the others."""
+"""The minimum number of hosts for a test of one host's level against the others."""
 
 
 @dataclass(frozen=True, slots=True)

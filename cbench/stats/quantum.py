@@ -1,4 +1,4 @@
-"""Determine the step in which a clock advances, from differences between two reads."""
+"""Determine the step by which a clock advances, from differences between two reads."""
 
 from __future__ import annotations
 

@@ -89,8 +89,8 @@ class AgainstOthers(Grouped):
 
 
 def p_of_two_groups(h: float, lengths: Values | None, size: int, n: int) -> float:
-    """The p-value of H for `size` of `n` values against the others: by chi-squared above WORTH, otherwise by
-    permutation. `lengths`: as in Kruskal.
+    """The p-value of H from a comparison of `size` of `n` values with the others: by chi-squared above WORTH, otherwise
+    by permutation. `lengths`: as in Kruskal.
     """
     p = chi2_sf(h, 1)
     return p if p > WORTH else p_value(h, lengths, size, n - size)

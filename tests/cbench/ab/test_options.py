@@ -118,7 +118,10 @@ def test_an_invalid_file_of_variables_is_refused(tmp_path: Path) -> None:
         (layouts(layouts=201), "--layouts 201: must be from 6"),
         (layouts(blocks=9), "--layouts 10: more than --blocks 9, but each block measures only one layout"),
         (layouts(command="./x"), "--build applies only to revisions (--revision NAME=REV) and to arms with {program}"),
-        (layouts(command="./x", build=""), "--layouts: arm a0 is not built; use a revision, or {program} in its command"),
+        (
+            layouts(command="./x", build=""),
+            "--layouts: arm a0 is not built; use a revision, or {program} in",
+        ),
         (
             {"base": AbOptions(arms=(), folder="/", budget=-1), "arms": ["a=x", "b=x"]},
             "--budget -1: must be above 0",
