@@ -1,15 +1,15 @@
 /*
- * A workload whose effects are known: how many rounds it does depends on the
- * levels, which are variables of its environment.
+ * A workload with known effects: the number of rounds depends on the levels,
+ * which are environment variables.
  *
  *     PLANTED_WORK   0 or 1      1: 10 % more rounds
  *     PLANTED_STEP   0, 1 or 2   1: 3 % more, 2: 6 % more
  *     both                       PLANTED_WORK=1 and PLANTED_STEP=2: another 10 %
  *     PLANTED_INERT  0 or 1      no effect: the program does not read it
  *
- * Noise with a long tail (exponential, 1 % in the mean) and a drift (up and
- * down again by 2 % in two minutes) come from the clock: no two trials have
- * the same.
+ * Noise with a long tail (exponential, with a mean of 1 %) and a drift (up and
+ * down by 2 % within two minutes) are derived from the clock, so they differ
+ * in each trial.
  */
 #define _GNU_SOURCE
 #include <stdint.h>
@@ -32,7 +32,7 @@ static uint64_t mixed(uint64_t x)
 	return x ^ (x >> 31);
 }
 
-/* Exponential with the mean 1, in steps of 1/64: how often a coin of 1/64 fails. */
+/* Exponential with mean 1, in steps of 1/64: failures before a success with probability 1/64. */
 static double exponential(uint64_t seed)
 {
 	unsigned int failures = 0;

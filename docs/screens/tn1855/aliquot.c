@@ -1,13 +1,14 @@
 /*
- * aliquot [START]: the aliquot sequence from START, 10,000,000 unless given.
+ * aliquot [START]: compute the aliquot sequence from START (default: 10,000,000).
  *
- * Each term is the sum of the proper divisors of the one before, found by
- * dividing by every number up to the square root. Prints how many terms there
- * are, the first and the final 0 among them, and the largest. From 10,000,000
- * there are 154, the largest is 32,812,701,817,256, and anything else is an
- * error: exits with 1.
+ * Each term is the sum of the proper divisors of the previous term, determined
+ * by dividing it by every number up to its square root. Prints the number of
+ * terms, including the first term and the final 0, and the largest term. The
+ * sequence from 10,000,000 has 154 terms, the largest is 32,812,701,817,256;
+ * any other result is an error, and the program exits with 1.
  *
- * Each division is a call: what a frame pointer costs is paid 76 million times.
+ * Each division is a function call, so the cost of a frame pointer arises 76
+ * million times.
  *
  * Source: workload 0 of D. Flater, "Screening for Factors Affecting
  * Application Performance in Profiling Measurements", NIST TN 1855 (2014).
@@ -16,9 +17,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define LARGEST 1000000000000000u /* of a larger term there are too many candidates */
+#define LARGEST 1000000000000000u /* a larger term would have too many candidates */
 
-/* What a candidate and its counterpart add to the sum. */
+/* The contribution of a candidate and its counterpart to the sum. */
 __attribute__((noinline)) static uint64_t share(uint64_t number, uint64_t d)
 {
 	uint64_t other = number / d;

@@ -1,7 +1,7 @@
 /*
  * Three benchmarks of google/benchmark that share a pool of nodes. `scatter`
- * returns its nodes to the pool in random order, and whoever takes nodes
- * afterwards gets them from all over the memory.
+ * returns its nodes to the pool in random order, so nodes that are taken
+ * afterward are scattered over the memory.
  */
 #include <benchmark/benchmark.h>
 
@@ -14,7 +14,7 @@ struct Node {
 	char data[120];
 };
 
-static const size_t NODES = 1 << 16; /* 8 MiB: more than a core's own caches hold */
+static const size_t NODES = 1 << 16; /* 8 MiB: more than the private caches of a core */
 static Node *free_nodes;
 
 static Node *take()
@@ -52,7 +52,7 @@ static void scatter(benchmark::State &state)
 		give(take());
 }
 
-/* Takes the nodes, walks over them again and again, and returns them as they were. */
+/* Takes the nodes, walks over them repeatedly, and returns them in the same order. */
 static void walk(benchmark::State &state)
 {
 	std::vector<Node *> nodes(NODES);

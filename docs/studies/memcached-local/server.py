@@ -1,7 +1,7 @@
-"""A memcached server of one's own: server.py start (leaves one alone that runs), restart or stop.
+"""Control a separate memcached server: server.py start (unless it runs), restart or stop.
 
-It listens at MEMCACHED_ADDRESS (127.0.0.1:21211); its process id is in a file in $TMPDIR that only its owner can
-write. Nothing but a memcached that was started with this very file is ever ended.
+It listens at MEMCACHED_ADDRESS (127.0.0.1:21211); its process ID is in a file in $TMPDIR that only its owner can
+write. The script ends only a memcached process that was started with this file.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ PATIENCE_S = 5.0
 
 
 def running() -> int | None:
-    """The process id of the server that was started here and still runs."""
+    """The process ID of the server, if it was started by this script and still runs."""
     try:
         pid = int(PID.read_text())
         command = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
@@ -45,8 +45,8 @@ def answers() -> bool:
 def stop() -> None:
     pid = running()
     if pid is not None:
-        os.kill(pid, signal.SIGKILL)  # a cache has nothing to lose, and asked politely it takes a second
-        wait(lambda: running() is None and not answers())  # its memory goes first, its socket later
+        os.kill(pid, signal.SIGKILL)  # no data can be lost, and an end by SIGTERM takes a second
+        wait(lambda: running() is None and not answers())  # the process ends before its socket is closed
     PID.unlink(missing_ok=True)
     with contextlib.suppress(OSError):
         FOLDER.rmdir()
@@ -56,7 +56,7 @@ def start() -> None:
     program = shutil.which("memcached")
     if program is None:
         sys.exit("server.py: memcached is not installed: apt-get install memcached")
-    if running() is not None:  # left by a study that was killed: it continues with its content
+    if running() is not None:  # left behind by a killed study: keep it with its content
         return
     if answers():
         sys.exit(f"server.py: another program listens at {ADDRESS}: set another MEMCACHED_ADDRESS in study.toml")

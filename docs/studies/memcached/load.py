@@ -1,9 +1,9 @@
-"""Load on a memcached server, over its text protocol: load.py set|get|get-hits, or empty, to see that it is.
+"""Load a memcached server over its text protocol: load.py set|get|get-hits. `load.py empty` checks that it has no item.
 
-40,000 requests (MEMCACHED_REQUESTS; half as many sets) for keys that are drawn from 10,000 (a quarter) with a seed of
-the test's own: the same requests in every trial. The rate is what the server itself counted (cmd_set, cmd_get, get_hits
-of its `stats`) divided by the time that the load took; `hits` is the share of gets that found their key. A key that
-`get-hits` misses it then sets, as programs with a cache do; `get` does not. The server: MEMCACHED_ADDRESS
+A test sends 40,000 requests (MEMCACHED_REQUESTS; half as many sets) for keys from a set of 10,000 (a quarter), drawn
+with the test's seed, so that every trial sends the same requests. The rate is the server's own count (cmd_set, cmd_get,
+get_hits of its `stats`) divided by the duration of the load; `hits` is the share of gets that found their key. Like
+programs with a cache, `get-hits` sets each missing key; `get` does not. MEMCACHED_ADDRESS is the server's address
 (127.0.0.1:11211).
 """
 
@@ -23,7 +23,7 @@ KEYS, VALUE = MOST // 4, b"v" * 100
 REQUESTS = {"set": MOST // 2, "get": MOST, "get-hits": MOST}
 COUNTERS = {"set": "cmd_set", "get": "cmd_get", "get-hits": "get_hits"}
 BATCH = 50
-"""Requests on their way at once, on one connection."""
+"""The number of outstanding requests on one connection."""
 PATIENCE_S = 5.0
 
 
@@ -36,7 +36,7 @@ class Client:
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def ask(self, requests: bytes, answers: int, end: bytes) -> bytes:
-        """Send, and receive until that many answers have ended."""
+        """Send the requests, and receive this many complete answers."""
         self._socket.sendall(requests)
         got, seen = bytearray(), 0
         while seen < answers:
@@ -56,7 +56,7 @@ class Client:
         self.ask(asked, len(keys), b"STORED\r\n")
 
     def gets(self, keys: list[bytes]) -> set[bytes]:
-        """The keys that were there."""
+        """The keys that the server had."""
         got = self.ask(b"".join(b"get %b\r\n" % key for key in keys), len(keys), b"END\r\n")
         return set(re.findall(rb"VALUE (\S+) ", got))
 
@@ -83,7 +83,7 @@ def load(client: Client, name: str) -> dict[str, float]:
 
 
 def connect() -> Client:
-    """The server may have been started this very moment."""
+    """Wait for the server, which may have just been started."""
     limit = time.monotonic() + PATIENCE_S
     while True:
         try:

@@ -1,8 +1,8 @@
 """Three kernels as in the OrderSage paper's section 7.2: kernels.py softmax|spmv|sort, or check. Prints seconds.
 
-softmax and spmv are NPBench's formulas (github.com/spcl/npbench), smaller; sort is the ranking of NPB's IS: keys that
-are averages of four random numbers, counted into buckets (np.bincount) and summed up. Data are made from a fixed seed
-before the clock runs; each kernel runs once, cold, as a trial of an order study has to.
+softmax and spmv are NPBench's formulas (github.com/spcl/npbench) with smaller data; sort is the ranking of NPB's IS:
+keys that are averages of four random numbers are counted in buckets (np.bincount) and summed. The data are generated
+from a fixed seed before the clock starts; each kernel runs once, without warm-up, as an order study requires.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def spmv() -> Callable[[], object]:
 
 
 def sort() -> Callable[[], object]:
-    """Ranks of 2^22 keys below 2^19, as IS of class W has 2^20 below 2^16."""
+    """The ranks of 2^22 keys below 2^19; class W of IS has 2^20 keys below 2^16."""
     draw, count, most = np.random.default_rng(3), 1 << 22, 1 << 19
     keys = (draw.random((4, count), dtype=np.float32).sum(axis=0) * (most / 4)).astype(np.int32)
 
@@ -49,7 +49,7 @@ KERNELS = {"softmax": softmax, "spmv": spmv, "sort": sort}
 
 
 def main(what: str) -> int:
-    if what == "check":  # the import above was the check
+    if what == "check":  # the import above is the check
         return 0
     if what not in KERNELS:
         sys.exit(f"kernels.py: {what!r}: one of {', '.join(KERNELS)}, check")

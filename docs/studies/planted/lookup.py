@@ -1,7 +1,7 @@
-"""One of the four tests, or what prepares them: lookup.py warm|use|inert-1|inert-2|make|reset|empty|end.
+"""Run one of the four tests, or an action around them: lookup.py warm|use|inert-1|inert-2|make|reset|empty|end.
 
-The cache is a directory in $TMPDIR with one place, a file: whoever stores a table throws out the one that was there.
-A test prints its time in seconds and how many rows of a table it computed.
+The cache is a directory in $TMPDIR with one file: a stored table replaces the previous one. A test prints its time in
+seconds and the number of table rows that it computed.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from pathlib import Path
 CACHE = Path(tempfile.gettempdir(), f"cbench-planted-{os.getuid()}")
 PLACE = CACHE / "table.json"
 ROWS, OWN = 2_000, 500
-"""Of a table, and of what `use` computes in any case."""
+"""The number of rows of a table, and of those that `use` always computes."""
 WANTS = {"warm": "shared", "use": "shared", "inert-1": "first", "inert-2": "second"}
 
 
 def row(number: int) -> int:
-    """Steps of Collatz's sequence: a little work, the same every time."""
+    """The number of steps of a Collatz sequence: a small, constant amount of work."""
     steps = 0
     while number > 1:
         number = number // 2 if number % 2 == 0 else 3 * number + 1
@@ -31,7 +31,7 @@ def row(number: int) -> int:
 
 
 def found(name: str) -> list[int] | None:
-    """The table in the cache, where it is the one with this name."""
+    """The table with this name, if it is in the cache."""
     try:
         content = json.loads(PLACE.read_text())
     except (OSError, ValueError):
@@ -49,7 +49,7 @@ def test(name: str) -> None:
     if name == "use":
         computed += len([row(number) for number in range(ROWS, ROWS + OWN)])
     seconds = time.perf_counter() - begun
-    if name != "use":  # what a test finds depends on the one before it alone: `use` leaves nothing of its own
+    if name != "use":  # a test depends only on the test right before it: `use` stores no table
         PLACE.write_text(json.dumps({"name": WANTS[name], "rows": table}))
     else:
         PLACE.unlink(missing_ok=True)

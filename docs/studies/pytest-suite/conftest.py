@@ -1,4 +1,4 @@
-"""pytest-benchmark describes the processor and asks Git at every start, which takes longer than the tests."""
+"""Skip pytest-benchmark's description of the processor and of the Git commit, which takes longer than the tests."""
 
 
 def pytest_benchmark_generate_machine_info():

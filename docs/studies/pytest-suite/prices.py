@@ -1,4 +1,4 @@
-"""A shop's prices. Its cache is a list that everybody in the process shares, and that nobody ever empties."""
+"""Prices of a shop, with a cache that all tests in the process share, and that is never cleared."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Four benchmarks of pytest-benchmark. One of them leaves something behind."""
+"""Four benchmarks of pytest-benchmark. One of them changes the cache."""
 
 from __future__ import annotations
 
