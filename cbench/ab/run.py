@@ -103,7 +103,7 @@ def _blocks_of(
 
 
 def _again(before: StoredBlocks) -> AbResult:
-    """The result of a comparison that has ended."""
+    """Compute the result of a finished comparison from its stored blocks."""
     here = before.session
     assert here is not None  # a measurement that has ended has begun
     every = tuple(

@@ -198,7 +198,7 @@ def _side(sample: TestSample, headline: Number, spread: Number | None) -> Compar
 
 def one_after_the_other(a: Sequence[int], b: Sequence[int]) -> str | None:
     """The side that was measured first, "A" or "B", by the start times of the processes; None if the sides were
-    interleaved or times are unknown. A change on the host between the sides would look like a difference.
+    interleaved or times are unknown. A change on the host between A and B would look like a difference.
     """
     if not a or not b or set(a) & set(b):
         return None

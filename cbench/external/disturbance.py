@@ -131,7 +131,7 @@ class StartCounts:
 
 def start_counts(empty: Sequence[ProgramEnd]) -> StartCounts:
     """The lower quartile of each count over the starts of an empty program; for waits, the minimum, because on a busy
-    machine most starts wait for other tasks. All counts are 0 without starts.
+    machine most starts wait for other tasks. All counts are 0 if there are no starts.
     """
     if not empty:
         return StartCounts()

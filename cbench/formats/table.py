@@ -22,9 +22,10 @@ UNNAMED = "value"
 
 
 class TableReader(ResultReader):
-    """A row is a value. Rows with the same `run`, `series` and `process` (those that exist) are one process.
+    """Each row contains one value. Rows with the same `run`, `series` and `process`, as far as these columns exist, are
+    one process.
 
-    Without any of these columns a file is one process. If builds vary, all rows of one build (`count.layout`) are one
+    Without any of these columns, a file is one process. If builds vary, all rows of one build (`count.layout`) are one
     process. `polluted` is 1 in rows of disturbed trials.
     """
 

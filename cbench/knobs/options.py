@@ -47,7 +47,8 @@ class KnobOptions:
     """The options of a screening. Raises UsageError for invalid ones.
 
     `cpus`: "" for the profile's. `words`: the command or workload; `trials`: its runs in each application, None for the
-    default of `cbench run`. `duration`, `budget`: in seconds; `budget`: None for no limit. `within`: a share.
+    default of `cbench run`. `duration`, `budget`: in seconds; `budget`: None for no limit. `within`: the
+    allowed extra noise of the smallest profile, as a share of the noise of the whole profile.
     """
 
     profile: str = "bench"

@@ -222,8 +222,8 @@ def unavailable(name: str, counter: Counter, why: str) -> UsageError:
 
 
 def _as(counter: Counter, name: str) -> int:
-    """The mode in which to count an event: user mode only, if a user-mode counter counts page faults, which all occur
-    in user mode.
+    """The mode in which to count an event: user mode only, if the event is in USER_FAULTS and the counter counts only
+    user mode; otherwise both modes.
     """
     return EXCLUDE["u"] if counter.name.endswith(":u") and name in events.USER_FAULTS else 0
 

@@ -35,8 +35,8 @@ def choose_cpus(texts: Sequence[str], isolated: frozenset[int]) -> list[int]:
 
 
 def one_cpu(text: str | None, isolated: frozenset[int]) -> int:
-    """The one CPU to measure on; None for the default CPU. Raises UsageError as choose_cpus() does, and if `text` names
-    several CPUs.
+    """The one CPU to measure on; the default CPU if `text` is None. Raises UsageError as choose_cpus() does, and if
+    `text` names several CPUs.
     """
     cpus = choose_cpus([text] if text is not None else [], isolated)
     if len(cpus) > 1:

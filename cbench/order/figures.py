@@ -213,7 +213,7 @@ def _legend(axes: Any) -> None:
 
 
 def positions(result: OrderResult, names: Sequence[str]) -> str:
-    """Plot medians by position in the random runs, in % of each test's median, for the first six names."""
+    """Plot medians by position in the random runs, in % from the median of these medians, for the first six names."""
 
     def panel(axes: Any, name: str) -> None:
         test = result.tests[name].position

@@ -209,7 +209,7 @@ def nothing_compared(tests: Mapping[str, OrderTest]) -> bool:
 
 
 def not_compared(tests: Mapping[str, OrderTest]) -> list[str]:
-    """Warnings about tests that were not compared, with the reason."""
+    """Warnings about tests that were not compared, each with the reason."""
     if by_itself(tests):
         return []
     if nothing_compared(tests):

@@ -32,7 +32,7 @@ class OwnInterruptions:
 
     @property
     def text(self) -> str:
-        """The interruptions as text, "" if there are none."""
+        """The interruptions as text; "" if there are none."""
         parts = [f"preempted {_times(self.preempted)}"] if self.preempted else []
         if self.waited_ns and self.waited_ns >= 1000:
             ms = self.waited_ns / 1e6

@@ -165,7 +165,7 @@ def _centre(part: _Stratum) -> int:
 
 @lru_cache(maxsize=256)
 def _distribution(scores: tuple[int, ...], size: int | None) -> Values:
-    """The probability of each sum, beginning with the smallest."""
+    """The probability of each sum of `size` scores (None: with random signs), beginning with the smallest."""
     if size is None:
         return sign_distribution(scores)
     base, n = scores[0], len(scores)

@@ -144,8 +144,8 @@ class TomlTable:
         return dict(content)
 
     def variables(self, key: str, refused: Mapping[str, str] | None = None, fitting: bool = True) -> dict[str, str]:
-        """The environment variables in the table at this key; `fitting`: whether each variable must be within this
-        host's size limit.
+        """The environment variables in the table at this key; `fitting`: whether to reject a variable that
+        exceeds the kernel's size limit.
         """
         content: dict[str, str] = self.pairs(key, str, refused)
         for name, value in content.items():

@@ -56,7 +56,9 @@ def accesses(text: str) -> tuple[int, ...]:
         match = _NUMBER.fullmatch(part.strip())
         number = int(match[1]) * 10 ** int(match[2] or 0) if match else 0
         if not number:
-            raise UsageError(f"--accesses {text!r}: {part.strip()!r} is not a positive number; write it like 1e4,1e5")
+            raise UsageError(
+                f"--accesses {text!r}: {part.strip()!r} is not a positive whole number; write it like 1e4,1e5"
+            )
         numbers.add(number)
     return tuple(sorted(numbers))
 

@@ -54,7 +54,7 @@ def apply(profile: str, cpus: str | None, root: str, as_json: bool, every: bool)
 
 
 def restore(force: bool, keep: bool, root: str, as_json: bool) -> int:
-    """Restore every setting to its original value. Returns 4 if one could not be restored."""
+    """Restore every setting to its original value. Returns 4 if a setting could not be restored."""
     from quiet.cli import json_output, text
     from quiet.host.host import Host
     from quiet.noise import prove

@@ -23,10 +23,10 @@ class Holder(Files):
     def hold(self, name: str, value: int) -> None:
         """Write a number to /dev/NAME and keep it there: the device forgets the number when the file is closed.
 
-        A small process keeps the file open and holds a lock on a record. This process opens both and the child inherits
-        them, so there is no moment in which the child runs without the lock. The child inherits nothing else: no
-        terminal, directory, cgroup or other file. `name` may also be "timestamps", which holds a socket. Raises
-        OSError.
+        A small child process keeps the file open and holds a lock on a record. This process opens both and the child
+        inherits them, so there is no moment in which the child runs without the lock. Otherwise, the child has only a
+        pipe as standard input, its own session, an empty environment, / as its directory and, where permitted, the root
+        cgroups. `name` may also be "timestamps", which holds a socket. Raises OSError.
         """
         import fcntl
         import subprocess

@@ -1,4 +1,4 @@
-"""Read facts about a host; each fact is read once, on first use.
+"""Read facts about a host; each property is read once, on first use.
 
 Sources: kernel documents ABI/stable/sysfs-devices-system-cpu, admin-guide/cputopology, admin-guide/cgroup-v2.
 """

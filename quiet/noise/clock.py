@@ -73,6 +73,6 @@ class Clock:
         return self.of_raw if trace_clock == "mono_raw" and name() != "monotonic_raw" else int
 
     def monotonic(self, ticks: int) -> float:
-        """Convert ticks to CLOCK_MONOTONIC, in nanoseconds, which the kernel's tick follows."""
+        """Convert ticks to a time of CLOCK_MONOTONIC, in nanoseconds; the kernel's tick follows this clock."""
         rate = (self.last.monotonic_ns - self.first.monotonic_ns) / (self.last.ticks - self.first.ticks)
         return self.first.monotonic_ns + (ticks - self.first.ticks) * rate

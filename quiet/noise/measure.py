@@ -295,7 +295,7 @@ def open_traces(
 
 
 def _draining(traces: list[tracefs.Instance], tick: Tick) -> Tick:
-    """A `tick` that calls the given one and empties the kernel's buffers periodically."""
+    """A callback that periodically empties the kernel's trace buffers and then calls `tick`."""
     last = 0.0
 
     def drain(passed: float) -> bool:

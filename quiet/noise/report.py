@@ -191,7 +191,7 @@ def interrupts(lines: Mapping[str, Count]) -> int:
 
 
 def judge(measured: NoiseMeasurement, budgets: Budgets) -> list[Exceeded]:
-    """The exceeded budgets, and frequencies other than the only one allowed; empty if all CPUs are quiet."""
+    """The exceeded budgets, and frequencies that differ from a fixed one; empty if all CPUs are quiet."""
     exceeded = []
     for cpu, on in sorted(measured.cpus.items()):
         seconds = measured.clock.ns(on.watched.end - on.watched.begin) / 1e9

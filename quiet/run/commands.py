@@ -1,4 +1,4 @@
-"""Detect commands that choose their own CPUs: they pin their children, or a container engine starts them.
+"""Detect commands whose processes may run on other CPUs: they pin their children, or start containers.
 
 Containers of docker and podman have cgroups outside the command's cgroup: without a cgroup option, they run on the
 housekeeping CPUs. Sources: podman-run(1) and docker-run(1), --cgroup-parent; podman-run(1), --cgroups; the Compose

@@ -24,7 +24,8 @@ The tables compare p-values without correction. The first line of a verdict has 
 together (Holm's procedure, or Lenth's method with stepwise comparison), so an effect with p just below 0.05 may be
 listed only in the second line.
 
-The published analysis of the poisons on a reciprocal scale is not among the cases.
+The case "Poisons" uses the original scale of the response. Box and Cox also analyzed its reciprocal; that analysis is
+not among the cases.
 """
 
 
