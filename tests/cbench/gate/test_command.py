@@ -88,7 +88,7 @@ def test_programs_are_built_in_each_layout_and_compared(tmp_path: Path) -> None:
             "old = 'true'\nnew = 'true'\nlayouts = 3\n",
             "gate.toml:3: layouts: 3: must be from 6, below which no difference",
         ),
-        ("old = 'true'\nnew = 'true'\nlayouts = 6\n", "gate.toml:3: layouts: old is not built; use a revision"),
+        ("old = 'true'\nnew = 'true'\nlayouts = 6\n", "gate.toml:3: layouts: arm old is not built; use a revision"),
         (PROGRAMS + "build = 'cc -o {program}'\n", "gate.toml:4: build: has no {seed}: without it, all builds"),
         (
             PROGRAMS + "build = 'cc {seed}'\n",

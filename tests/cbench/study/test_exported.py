@@ -11,7 +11,7 @@ from pyarrow import parquet
 
 from cbench.compare.pairs import load
 from cbench.export.export import ExportOptions, ExportResult, export
-from cbench.export.sources import STUDY
+from cbench.export.sources import STUDY, STUDY_OMITTED
 from cbench.order import analyze
 from cbench.order.analyze import OrderOptions
 from cbench.study.store import StudyStore
@@ -32,7 +32,7 @@ def data(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
 def test_every_trial_is_a_row_and_values_are_exact(kind: str, data: Path) -> None:
     out = data.with_name(f"out.{kind}")
-    assert export(ExportOptions(str(data), kind, str(out))) == ExportResult(kind, str(out), None, 72)
+    assert export(ExportOptions(str(data), kind, str(out))) == ExportResult(kind, str(out), None, 72, STUDY_OMITTED)
     if kind == "csv":
         with open(out, newline="") as file:
             read = [{name: each or None for name, each in row.items()} for row in csv.DictReader(file)]
