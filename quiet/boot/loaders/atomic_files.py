@@ -125,7 +125,7 @@ class Disk:
         missing = self.missing_folders(path)
         for folder in missing:
             if self.reader.is_entry(folder):
-                raise NotADirectoryError(errno.ENOTDIR, f"{folder} is not a directory")
+                raise NotADirectoryError(errno.ENOTDIR, "a file is where a directory is needed")
             with self.reader.place(folder, follow=False) as place:
                 os.mkdir(place, 0o755)
         return missing

@@ -90,7 +90,7 @@ CASES = (
     (CALL, "TLB shootdown", USER, "", "page tables"),  # from the event tlb:tlb_flush
     (CALL, "flush_tlb_func", KNOB, "thp.scan", "collapses", "CPU 0, khugepaged (52)"),
     (CALL, "tlb_remove_table_smp_sync", KNOB, "thp.scan", "every CPU", "CPU 0, khugepaged (52)"),
-    (CALL, "tlb_remove_table_smp_sync", USER, "", "freed or collapsed", "CPU 0, java (520)"),
+    (CALL, "tlb_remove_table_smp_sync", USER, "", "frees or collapses", "CPU 0, java (520)"),
     (CALL, "TLB shootdown", KNOB, "vm.compaction", "moves pages", "CPU 0, kcompactd0 (50)"),
     (CALL, "TLB shootdown", KNOB, "ksm", "merges", "CPU 0, ksmd (51)"),
     (CALL, "flush_tlb_func", KNOB, "damon", "DAMON", "CPU 0, kdamond.0 (55)"),
