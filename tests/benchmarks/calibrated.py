@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import platform
 import statistics
@@ -160,7 +161,7 @@ def cost(cpu: int) -> None:
             options = ["--counter", clock if counter == "ticks" else counter]
             found = by_cbench(cpu, "hash", {"n": 20_000}, *options)
             kept = found["calibration"]["kept"] if found.get("calibration") else len(found["trials"])
-            times.append((time.monotonic() - begin) / kept)
+            times.append((time.monotonic() - begin) / kept if kept else math.inf)
     ticks = statistics.median(took["ticks"])
     print(f"cost for each kept trial: {statistics.median(took['calibrated-cycles']) / ticks:.2f} times that with ticks")
 
