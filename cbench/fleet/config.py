@@ -45,10 +45,10 @@ class FleetConfig:
             raise UsageError(f"{self.path}: fleet.files: {lacking[0]}: no such file")
 
     def not_pushed(self) -> tuple[str, ...]:
-        """The files beside the study's file that its commands name but that `files` does not contain."""
+        """The existing files beside the study's file that a text in it names but `files` does not contain."""
         folder = self.path.parent
         pushed = [folder / name for name in (self.path.name, *self.files)]
-        study = tomllib.loads(self.path.read_text())
+        study = tomllib.loads(self.path.read_bytes().decode())
         command = _words(study.pop("fleet", {}).get("command", ""))  # some of its words are commands themselves
         named = [word for text in _texts([study, command]) for word in _words(text)]
         return tuple(

@@ -88,12 +88,12 @@ class OrderTest:
     that determines `significant`; `p_adjusted`: `p_decides` corrected for the number of tests. `delta_pct_mean`,
     `delta_pct_median`: (fixed - random)/fixed of the means and medians, in %; `delta_pct_hl`: the Hodges-Lehmann
     estimate of this difference, with `delta_pct_interval`. `p_spread`: the p-value of the test for equal spread;
-    `spread_ratio`: random over fixed. `first_trial`: the comparison of the trials that ran first with all others.
-    `cov`: standard deviation / mean. `ci_needs`: the number of results that an interval requires, if there are too few.
-    `gap`: the distance between the intervals, in widths of the wider one. `alike`: whether all values are equal.
-    `drift_rho`: Spearman's correlation of the values with time. `runs_needed`: see PowerRule; `detectable_pct`: the
-    smallest shift, in % of the median, that these runs detect with PowerRule's probability. `unit`, `better`: from the
-    study's file. `hosts`: only with several hosts; medians, means and intervals then use values aligned to a common
+    `spread_ratio`: random over fixed. `first_trial`: the comparison of the first trial of each run with all other
+    trials. `cov`: standard deviation / mean. `ci_needs`: the number of results that an interval requires, if there are
+    too few. `gap`: the distance between the intervals, in widths of the wider one. `alike`: whether all values are
+    equal. `drift_rho`: Spearman's correlation of the values with time. `runs_needed`: see PowerRule; `detectable_pct`:
+    the smallest shift, in % of the median, that these runs detect with PowerRule's probability. `unit`, `better`: from
+    the study's file. `hosts`: only with several hosts; medians, means and intervals then use values aligned to a common
     level.
     """
 

@@ -25,7 +25,7 @@ from cbench.order.series_summary import POWER, MetricMeaning, known, summary_of
 from cbench.order.stats import pairwise, relabel
 from cbench.order.stats.analysis import Analysis, SeriesResult, dropped, pairs_of
 from cbench.order.stats.hosts import aligned
-from cbench.report.text import counted, some
+from cbench.report.text import counted
 from cbench.stats.trials import Trials
 
 AnyResult = TypeVar("AnyResult")
@@ -120,7 +120,8 @@ def _negative(trials: Trials) -> list[str]:
         every += np.bincount(series, minlength=below.size)
     few = np.flatnonzero((below > 0) & (below <= RARE * every)).tolist()
     named = [f"{trials.names[at]} ({below[at]:,} of {every[at]:,})" for at in few]
-    return [f"a few values are negative: {some(named)}; correct the data if they cannot be negative"] if named else []
+    listed = ", ".join(named)
+    return [f"a few values are negative: {listed}; correct the data if they cannot be negative"] if named else []
 
 
 def _finite(value: AnyResult) -> AnyResult:

@@ -262,7 +262,7 @@ def _legend(result: OrderResult) -> list[str]:
         how = f"within hosts ({how}), combined by van Elteren's weights"
     if result.published:
         significant, inside = f"p < {result.alpha:g}, not corrected", "a median is inside the other interval"
-        how = f"{fixed} against {result.arm_labels[1]} by Kruskal and Wallis, p by chi-squared"
+        how = f"{fixed} against {result.arm_labels[1]} by the Kruskal-Wallis test, p by chi-squared"
     lines = [f"● significant in this column alone: {significant}"]
     lines[0] += (
         f"; {how}. ε²: effect size, from 0 to 1. "

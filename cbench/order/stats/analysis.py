@@ -350,8 +350,8 @@ def _series(
 
 def deciding_p(result: SeriesResult, rules: AnalysisRules) -> float | None:
     """The p-value that decides whether a series is significant; None if the series was not tested. For two samples, it
-    is the larger p of two tests: the permutation test is valid if the order has no effect at all, and Brunner and
-    Munzel's test also if the order changes only the spread.
+    is the larger p of two tests: the permutation test is valid if the order has no effect at all, and the
+    Brunner-Munzel test also if the order changes only the spread.
     """
     if result.test is None or result.p_permutation is None:
         return None

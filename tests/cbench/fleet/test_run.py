@@ -222,7 +222,7 @@ def test_an_error_in_a_fleet_is_reported_in_one_line(tmp_path: Path, monkeypatch
         state.existing(tmp_path)
 
 
-def test_files_that_a_command_names_and_nobody_pushes_are_reported(
+def test_files_that_a_command_names_and_fleet_files_lacks_are_reported(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for name in ("old", "new", "in.txt", "lib/data"):

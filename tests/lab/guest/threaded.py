@@ -17,7 +17,7 @@ class Threaded(Detector):
     """Measures and answers as Detector does."""
 
     def __init__(self, cpu: int, asked: DetectorRequest) -> None:
-        self.cpu, self.asked = cpu, asked
+        self.cpu, self.asked, self._name = cpu, asked, f"the detector on CPU {cpu}"
         made = ffi.new("qn_watch **")
         if lib.qn_watch_create(asked.capacity, made):
             raise MemoryError
