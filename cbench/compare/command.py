@@ -16,7 +16,7 @@ Side = (
 Headline = Annotated[
     str,
     typer.Option(
-        metavar="auto|median|floor|min|mean",
+        metavar="auto|median|floor|min|mean|center",
         help="Value that represents a process; auto: the center of calibrated cycles, the floor of cycle-exact data, "
         "else the median.",
     ),

@@ -137,7 +137,7 @@ def hosts(inventory: str) -> tuple[str, ...]:
         raise UsageError(_unusable(inventory, done.stderr))
     if wrong := [name for name in names if not HOST.fullmatch(name)]:
         raise UsageError(
-            f"{inventory}: host {wrong[0]!r}: must begin with a letter or digit and contain only these and . _ - :, "
+            f"{inventory}: host {wrong[0]!r}: must begin with a letter, a digit or _ and contain only these and . - :, "
             "because it becomes a file name and a pattern of Ansible"
         )
     return names

@@ -295,6 +295,6 @@ def _legend(result: OrderResult) -> list[str]:
             "Table of tests: medians and intervals are those of values aligned to one level of all hosts. Table of "
             "hosts, not corrected: p: fixed against random order on this host alone; p effect: the order's effect on "
             "this host against its effect on the other hosts (all hosts: test of equal effects); p level: this host's "
-            "median against the other hosts' medians."
+            "level (mean of the medians of both orders) against the levels of the other hosts."
         )
     return lines

@@ -49,9 +49,9 @@ def parse_settings(texts: Iterable[str]) -> dict[str, int]:
     for text in texts:
         name, equals, value = text.partition("=")
         if not equals or not name:
-            raise UsageError(f"--param {text!r}: write it as NAME=NUMBER, for example n=1000")
+            raise UsageError(f"{text!r}: write a parameter as NAME=NUMBER, for example n=1000")
         if not re.fullmatch("-?[0-9][0-9_]{,39}", value):  # int() would also accept line breaks and non-ASCII digits
-            raise UsageError(f"--param {name}: {value!r} is not a whole number; write, for example, {name}=1000")
+            raise UsageError(f"{name}: {value!r} is not a whole number; write, for example, {name}=1000")
         settings[name] = int(value.replace("_", ""))
     return settings
 

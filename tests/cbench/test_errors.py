@@ -17,7 +17,7 @@ from tests.cbench.running import CBENCH, cbench, error_line, request
 WRONG = [
     (partial(request, "hush"), "unknown workload 'hush': use hash, sieve, memory"),
     (partial(request, "hash", params=["q=1"]), "--param q: unknown; hash takes n"),
-    (partial(request, "hash", params=["n"]), "--param 'n': write it as NAME=NUMBER"),
+    (partial(request, "hash", params=["n"]), "'n': write a parameter as NAME=NUMBER"),
     (partial(request, "hash", params=["n=many"]), "'many' is not a whole number"),
     (partial(request, "hash", params=["n=-1"]), "n=-1: hash takes n"),
     (partial(request, "sieve", params=["n=2"]), "n=2: sieve takes n"),

@@ -149,7 +149,7 @@ def test_a_wrong_fleet_table_is_refused_with_its_line(tmp_path: Path, lines: str
 @pytest.mark.parametrize("name", ["a b", "!n", ".n", "a/b"])
 def test_a_host_whose_name_is_a_pattern_or_a_path_is_refused(tmp_path: Path, name: str) -> None:
     (tmp_path / "hosts.json").write_text(json.dumps({"all": {"hosts": {name: {}}}}))
-    with pytest.raises(UsageError, match="must begin with a letter or digit"):
+    with pytest.raises(UsageError, match="must begin with a letter, a digit or _"):
         ansible.hosts(str(tmp_path / "hosts.json"))
 
 
