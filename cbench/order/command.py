@@ -9,6 +9,7 @@ import typer
 
 from cbench.command import STUDY, Detach, Json
 from cbench.console import show, tell_or_json, write_json
+from quiet import emit
 
 if TYPE_CHECKING:
     from cbench.order.result import OrderResult
@@ -49,6 +50,14 @@ Delta = Annotated[
         metavar="PERCENT",
         help="Report the number of runs needed to detect a shift of PERCENT between the orders (without this option: "
         "1 %, only in --json and on the page).",
+    ),
+]
+Study = Annotated[str, typer.Argument(metavar="STUDY.toml")]
+Host = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="Name of this host (default: its host name). It determines the random orders, together with the seed.",
     ),
 ]
 Values = Annotated[
@@ -138,20 +147,22 @@ def init_command(
     lifecycle.init(path)
 
 
+@order.command("plan")
+def plan_command(study: Study, *, host: Host = None, as_json: Json = False) -> None:
+    """Show the tests, the runs and the orders of a study. Measures nothing."""
+    from cbench.order import plan
+
+    show(plan.plan(study, host), as_json, lambda planned: emit("\n".join(plan.lines(planned)) + "\n"))
+
+
 @order.command("run")
 def run_command(
-    study: Annotated[str, typer.Argument(metavar="STUDY.toml")],
+    study: Study,
     *,
     output: Annotated[
         str | None, typer.Option("--output", "-o", metavar="FILE", help="The study's store (default: STUDY.db).")
     ] = None,
-    host: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="Name of this host (default: its host name). It determines the random orders, together with the seed.",
-        ),
-    ] = None,
+    host: Host = None,
     detach: Detach = False,
     as_json: Json = False,
 ) -> None:

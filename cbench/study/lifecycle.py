@@ -33,7 +33,7 @@ Show = Callable[[StudyProgress], None]
 
 def init(path: str) -> None:
     """Write the commented example of a study. Raises UsageError if the file exists or cannot be written."""
-    write_example(path, EXAMPLE, f"cbench order run {path}")
+    write_example(path, EXAMPLE, f"cbench order plan {path}, then: cbench order run {path}")
 
 
 def write_example(path: str, example: str, next_command: str) -> None:
@@ -69,17 +69,8 @@ class StartStudy:
 
     def run(self, show: Show, again: str | None = None) -> StudyStatus:
         """Store the study's plan and run it. `again`: see go_on(). Raises QuietError if the study cannot be run."""
-        study, target = self._study, self._target
-        check(study, str(self._path))
-        if study.suite is not None:
-            environment = {**os.environ, **study.environment}
-            study = config.with_tests(study, discover(study.suite, study.folder, environment, str(self._path)))
-            if study.design == orders.WILLIAMS and (wrong := config.no_square(study.repetitions, len(study.tests))):
-                raise UsageError(f"{self._path}: study.repetitions: {wrong}")
-        seed = orders.seed_on(self._host, study.seed)
-        plan = orders.plan(study.design, len(study.tests), study.repetitions, seed)
-        if study.suite is not None and study.suite.isolated == "both":
-            plan = orders.with_isolated(plan, seed)
+        target = self._target
+        study, plan = planned(self._study, str(self._path), self._host)
         names = tuple(test.name for test in study.tests)
         source = self._path.read_bytes().decode()
         counter = counter_of(study, study.counter)
@@ -87,6 +78,23 @@ class StartStudy:
         header = Header(ORDER, study.name, study.seed, source, study.folder, names, known)
         with lock.alone(target, create=True), new_store(target, header, plan) as store:
             return go_on(study, store, counter, show, again=again, new=True)
+
+
+def planned(study: Study, file: str, host: str) -> tuple[Study, list[orders.PlannedRun]]:
+    """The study, with the tests that its suite lists, and its runs. `host`: the name that determines the orders
+    together with the seed, "" for the seed alone. Raises QuietError if the study cannot be run.
+    """
+    check(study, file)
+    if study.suite is not None:
+        environment = {**os.environ, **study.environment}
+        study = config.with_tests(study, discover(study.suite, study.folder, environment, file))
+        if study.design == orders.WILLIAMS and (wrong := config.no_square(study.repetitions, len(study.tests))):
+            raise UsageError(f"{file}: study.repetitions: {wrong}")
+    seed = orders.seed_on(host, study.seed)
+    runs = orders.plan(study.design, len(study.tests), study.repetitions, seed)
+    if study.suite is not None and study.suite.isolated == "both":
+        runs = orders.with_isolated(runs, seed)
+    return study, runs
 
 
 @contextmanager
@@ -199,6 +207,18 @@ def _status(store: StudyStore, running: bool) -> StudyStatus:
 def _empty(store: StudyStore) -> bool:
     """Whether no run has begun or been skipped."""
     return not any(run.over or run.begun_ns for run in store.runs())
+
+
+def expected_s(path: Path, tests: Sequence[str], trials: int) -> float | None:
+    """The expected duration of so many trials in seconds, from a store of a study with the same tests; None if there is
+    no such store.
+    """
+    try:
+        with StudyStore.open(path, kind=ORDER) as store, reading(path):
+            same = store.header().tests == tuple(tests)
+            return _left_s(store.runs(), trials, store.counts().mean_ns) if same else None
+    except QuietError:
+        return None
 
 
 def _left_s(runs: list[StoredRun], left: int, mean_ns: float | None) -> float | None:

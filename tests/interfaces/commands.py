@@ -18,7 +18,7 @@ LEAVES = {
     ),
     "cbench": (
         *("", "list", "run", "export", "compare", "interfere", "step", "sweep", "sweep memory"),
-        *("order", "order init", "order run", "order resume", "order status", "order analyze", "order report"),
+        *("order", "order init", "order plan", "order run", "order resume", "order status", "order analyze", "order report"),
         *("screen", "screen init", "screen plan", "screen run", "screen resume", "screen status"),
         *("screen analyze", "screen report", "screen validate"),
     ),
@@ -87,6 +87,8 @@ cbench screen report {table} --subsamples 0 -o page.html --json
 """
 
 EXACT_STUDY = """
+cbench order plan files/exact-study.toml --host a
+cbench order plan files/exact-study.toml --host a --json
 cbench order run files/exact-study.toml -o exact.db
 cbench order status exact.db
 cbench order status exact.db --json

@@ -145,6 +145,10 @@ cbench order
 cbench order bogus
 cbench order init files/exact-study.toml
 cbench order init none/study.toml
+cbench order plan
+cbench order plan none.toml
+cbench order plan files/not-toml.toml
+cbench order plan files/exact-screen.toml
 cbench order run
 cbench order run none.toml
 cbench order run files/no-tests.toml
