@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
@@ -15,7 +15,7 @@ from cbench.model import Result, Trial
 from cbench.stats.chains import unmarked
 from cbench.stats.headline import headline as headline_of
 from cbench.workloads import registry
-from quiet import Reader, UsageError, isolated_cpus
+from quiet import Reader, UsageError, cpu_ticks, isolated_cpus
 
 WORKLOAD, PARAMS = "hash", {"n": 20_000}
 """A dependent chain of arithmetic without memory accesses, so that its time depends on the machine alone."""
@@ -99,13 +99,13 @@ def examine(options: DoctorOptions, show: Show) -> Examination:
     processes: list[Examined] = []
     longest = 0.0
     while wants_more(len(processes), time.monotonic() - begin, longest, options.seconds):
-        started, before = time.monotonic(), cpu_times(Reader().text("/proc/stat") or "")
+        started, before = time.monotonic(), cpu_ticks(Reader().text("/proc/stat") or "")
         left = max(0.0, options.seconds - (started - begin))
         show(f"{len(processes)} processes, {left:.0f} s left", int(started - begin), int(options.seconds))
         (result,) = measurement.measure(
             [workload], [PARAMS], [cpu], isolated=isolated, options=how, show=lambda *_: None
         )
-        after, took = cpu_times(Reader().text("/proc/stat") or ""), time.monotonic() - started
+        after, took = cpu_ticks(Reader().text("/proc/stat") or ""), time.monotonic() - started
         longest = max(longest, took)
         processes.append(
             Examined(
@@ -113,8 +113,8 @@ def examine(options: DoctorOptions, show: Show) -> Examination:
                 headline=headline(result),
                 median=float(median(trial.value for trial in result.trials)),
                 undisturbed=undisturbed(result.trials),
-                others_busy=busy(before, after, before.keys() - {cpu}),
-                sibling_busy=busy(before, after, siblings),
+                others_busy=busy(before, after, before.keys() - {"cpu", f"cpu{cpu}"}),
+                sibling_busy=busy(before, after, {f"cpu{each}" for each in siblings}),
                 seconds=took,
             )
         )
@@ -148,21 +148,10 @@ def headline(result: Result) -> float | None:
     return float(median(trial.value for trial in result.trials))
 
 
-def cpu_times(text: str) -> dict[int, tuple[int, int]]:
-    """Idle and total ticks of each CPU, from the text of /proc/stat."""
-    found: dict[int, tuple[int, int]] = {}
-    for line in text.splitlines():
-        name, *words = line.split() or [""]
-        if name.startswith("cpu") and name[3:].isdecimal():
-            numbers = [int(word) for word in words[:8]]
-            found[int(name[3:])] = (sum(numbers[3:5]), sum(numbers))
-    return found
-
-
-def busy(before: dict[int, tuple[int, int]], after: dict[int, tuple[int, int]], cpus: Collection[int]) -> float | None:
-    """The share of these CPUs' time in which they were not idle; None if there are no such CPUs, or if no tick has
-    passed.
+def busy(before: Mapping[str, list[int]], after: Mapping[str, list[int]], names: Collection[str]) -> float | None:
+    """The share of the CPUs' time in which they were not idle, from the ticks of each CPU by name (see cpu_ticks); None
+    if there are no such CPUs, or if no tick has passed.
     """
-    both = [(before[cpu], after[cpu]) for cpu in cpus if cpu in before and cpu in after]
-    total = sum(end[1] - start[1] for start, end in both)
-    return 1 - sum(end[0] - start[0] for start, end in both) / total if total > 0 else None
+    names = set(names) & before.keys() & after.keys()
+    spent = [sum(after[name][field] - before[name][field] for name in names) for field in range(8)]  # the rest: guests
+    return 1 - (spent[3] + spent[4]) / sum(spent) if sum(spent) > 0 else None

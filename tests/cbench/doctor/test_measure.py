@@ -6,26 +6,25 @@ from statistics import median
 
 import pytest
 
-from cbench.doctor.measure import DoctorOptions, busy, cpu_times, undisturbed, wants_more
+from cbench.doctor.measure import DoctorOptions, busy, undisturbed, wants_more
 from cbench.model import DISAGREE, SHARED, Trial, TrialCause
-from quiet import UsageError
+from quiet import UsageError, cpu_ticks
 
 BEFORE = "cpu  9 9 9 9 9 0 0 0\ncpu0 10 0 10 70 10 0 0 0 0 0\ncpu1 0 0 0 100 0 0 0 0 0 0\nintr 1\n"
 AFTER = "cpu  9 9 9 9 9 0 0 0\ncpu0 35 0 35 115 15 0 0 0 0 0\ncpu1 0 0 0 200 0 0 0 0 0 0\nintr 1\n"
 
 
 def test_waiting_for_a_disk_is_idle_and_everything_else_is_busy() -> None:
-    before, after = cpu_times(BEFORE), cpu_times(AFTER)
-    assert before == {0: (80, 100), 1: (100, 100)}
-    assert busy(before, after, {0}) == pytest.approx(0.5)
-    assert busy(before, after, {0, 1}) == pytest.approx(0.25)
+    before, after = cpu_ticks(BEFORE), cpu_ticks(AFTER)
+    assert busy(before, after, {"cpu0"}) == pytest.approx(0.5)
+    assert busy(before, after, {"cpu0", "cpu1"}) == pytest.approx(0.25)
 
 
 def test_without_cpus_or_time_nothing_is_known() -> None:
-    before = cpu_times(BEFORE)
-    assert busy(before, before, {0}) is None
-    assert busy(before, cpu_times(AFTER), ()) is None
-    assert busy(before, {}, {0}) is None
+    before = cpu_ticks(BEFORE)
+    assert busy(before, before, {"cpu0"}) is None
+    assert busy(before, cpu_ticks(AFTER), ()) is None
+    assert busy(before, {}, {"cpu0"}) is None
 
 
 def test_a_trial_that_calibration_rejects_is_not_interrupted_for_that() -> None:
