@@ -59,7 +59,7 @@ typedef struct {
     int32_t pid; int32_t pidfd; int32_t status; uint64_t begin_ns; uint64_t end_ns; int64_t user_us; int64_t system_us;
     int64_t voluntary; int64_t involuntary; int64_t minor_faults; int64_t major_faults;
 } cb_process;
-int cb_process_start(const char *path, char *const *argv, char *const *envp, const int *streams, const uint8_t *cpus,
+int cb_process_start(const char *path, char *const *argv, char *const *envp, const int *files, const uint8_t *cpus,
                      size_t cpus_size, cb_process *ret);
 int cb_process_wait(cb_process *process, int timeout_ms);
 int cb_process_reap(cb_process *process);

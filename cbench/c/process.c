@@ -31,20 +31,35 @@ static uint64_t now_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
+/* Write this process's ID, right-aligned in a line, to the beginning of a file. Returns 0 or errno. */
+static int write_group(int file)
+{
+	char line[21];
+	size_t at = sizeof(line) - 1;
+
+	memset(line, ' ', sizeof(line));
+	line[at] = '\n';
+	for (pid_t rest = getpid(); rest; rest /= 10)
+		line[--at] = (char)('0' + rest % 10);
+	return pwrite(file, line, sizeof(line), 0) == sizeof(line) ? 0 : errno;
+}
+
 /*
  * Prepare the child and execute the program. Only async-signal-safe calls are
  * allowed, because the child borrows the caller's memory.
  */
-static int become(const char *path, char *const *argv, char *const *envp, const int *streams, const uint8_t *cpus,
-		  size_t cpus_size, const sigset_t *mask)
+static int become(const char *path, char *const *argv, char *const *envp, const int *files, const uint8_t *cpus,
+		  size_t cpus_size, const sigset_t *mask, pid_t parent)
 {
 	static const int ignored_by_python[] = { SIGPIPE, SIGXFSZ };
 	struct sigaction usual = { .sa_handler = SIG_DFL };
 
-	if (setsid() < 0 || prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
+	if (setsid() < 0 || prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || write_group(files[3]))
 		return errno;
+	if (getppid() != parent) /* it was killed before the kernel knew of PDEATHSIG */
+		return ESRCH;
 	for (int i = 0; i < 3; i++)
-		if (dup2(streams[i], i) < 0)
+		if (dup2(files[i], i) < 0)
 			return errno;
 	/*
 	 * Close descriptors that the caller has left open. Old kernels reject
@@ -60,12 +75,12 @@ static int become(const char *path, char *const *argv, char *const *envp, const 
 	return errno;
 }
 
-int cb_process_start(const char *path, char *const *argv, char *const *envp, const int *streams, const uint8_t *cpus,
+int cb_process_start(const char *path, char *const *argv, char *const *envp, const int *files, const uint8_t *cpus,
 		     size_t cpus_size, cb_process *ret)
 {
 	volatile int error = 0; /* the child writes it */
 	sigset_t all, before;
-	pid_t pid;
+	pid_t parent = getpid(), pid;
 
 	memset(ret, 0, sizeof(*ret));
 	ret->pidfd = -1;
@@ -74,7 +89,7 @@ int cb_process_start(const char *path, char *const *argv, char *const *envp, con
 	ret->begin_ns = now_ns();
 	pid = vfork();
 	if (pid == 0) {
-		error = become(path, argv, envp, streams, cpus, cpus_size, &before);
+		error = become(path, argv, envp, files, cpus, cpus_size, &before, parent);
 		_exit(127);
 	}
 	if (pid < 0)

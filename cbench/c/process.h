@@ -21,12 +21,13 @@ typedef struct cb_process {
 } cb_process;
 
 /*
- * Execute `path` in a new session, with the three descriptors in `streams` as
- * its standard streams; it is killed when the calling thread ends. `cpus`: a
- * bit for each CPU that it may use, NULL for the caller's CPUs. Returns 0 or a
- * negative errno, also for failures in the child.
+ * Execute `path` in a new session, with the first three descriptors in `files`
+ * as its standard streams; it is killed when the calling thread ends. Before it
+ * executes `path`, the child writes its process group as a line to the beginning
+ * of the fourth file. `cpus`: a bit for each CPU that it may use, NULL for the
+ * caller's CPUs. Returns 0 or a negative errno, also for failures in the child.
  */
-int cb_process_start(const char *path, char *const *argv, char *const *envp, const int *streams, const uint8_t *cpus,
+int cb_process_start(const char *path, char *const *argv, char *const *envp, const int *files, const uint8_t *cpus,
 		     size_t cpus_size, cb_process *ret);
 
 /*

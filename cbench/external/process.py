@@ -67,9 +67,9 @@ class Launcher:
         self._null = _own(os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC))
         with tempfile.TemporaryFile() as file:  # on disk, because a program may write a lot
             self._errors = fcntl.fcntl(file.fileno(), fcntl.F_DUPFD_CLOEXEC, FIRST_OWN)
-        self._streams = ffi.new("int[3]", [self._null, self._null, self._errors])
         self._process = ffi.new("cb_process *")
         self._guard = GroupGuard()
+        self._files = ffi.new("int[4]", [self._null, self._null, self._errors, self._guard.file])
 
     def __enter__(self) -> Self:
         return self
@@ -100,11 +100,11 @@ class Launcher:
         cpus = (ffi.NULL, 0) if mask is None else (mask, ffi.sizeof(mask))
         file = ffi.new("char[]", os.fsencode(path))
         begin = ticks()
-        failed = lib.cb_process_start(file, *vectors, self._streams, *cpus, process)
+        failed = lib.cb_process_start(file, *vectors, self._files, *cpus, process)
         if failed:
+            self._guard.release()
             raise _not_started(path, -failed)
         try:
-            self._guard.hold(process.pid)
             self._wait(process, argv)
         except BaseException:
             end_group(process.pid)

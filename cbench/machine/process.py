@@ -66,7 +66,8 @@ class GroupGuard:
 
     The kernel's parent-death signal reaches only the command; its children would continue and disturb the next
     measurement. A shell in a separate session waits for the end of a pipe that only this process holds, then kills the
-    group whose number is in a shared file. Until then it sleeps, so it interrupts no trial.
+    group whose number is in a shared file (`file`, a descriptor). Until then it sleeps, so it interrupts no trial. The
+    command writes this number itself, before its exec, so its children never exist without the guard.
     """
 
     _SCRIPT = """trap '' HUP INT TERM; read -r _; read -r group <&1 && [ "$group" -gt 1 ] && kill -s KILL -- -$group"""
@@ -74,7 +75,7 @@ class GroupGuard:
 
     def __init__(self) -> None:
         """Start the guard. Raises OSError if that fails."""
-        self._group = os.memfd_create("cbench-group")
+        self.file = os.memfd_create("cbench-group")
         try:
             self.release()
             read, self._alive = os.pipe2(os.O_CLOEXEC)
@@ -82,7 +83,7 @@ class GroupGuard:
                 self._shell = subprocess.Popen(
                     ["/bin/sh", "-c", self._SCRIPT],
                     stdin=read,
-                    stdout=self._group,
+                    stdout=self.file,
                     stderr=subprocess.DEVNULL,
                     start_new_session=True,
                 )
@@ -92,12 +93,12 @@ class GroupGuard:
             finally:
                 os.close(read)
         except BaseException:
-            os.close(self._group)
+            os.close(self.file)
             raise
 
     def hold(self, group: int) -> None:
         """Make this the process group that the guard kills."""
-        os.pwrite(self._group, f"{group:{self._WIDTH}}\n".encode(), 0)
+        os.pwrite(self.file, f"{group:{self._WIDTH}}\n".encode(), 0)
 
     def release(self) -> None:
         """Leave the guard without a process group to kill."""
@@ -108,7 +109,7 @@ class GroupGuard:
         self.release()
         os.close(self._alive)
         self._shell.wait()
-        os.close(self._group)
+        os.close(self.file)
 
     def __enter__(self) -> Self:
         return self

@@ -45,6 +45,12 @@ def comes(happened: Callable[[], object]) -> bool:
     return True
 
 
+def on_one_cpu_after_its_children() -> None:
+    """From now on, this process shares one CPU with its children, and runs only while they all sleep."""
+    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+    os.sched_setscheduler(0, os.SCHED_IDLE | os.SCHED_RESET_ON_FORK, os.sched_param(0))
+
+
 def alive(pid: int) -> bool:
     """Whether it exists, and is not an unreaped zombie."""
     try:

@@ -123,12 +123,10 @@ def execute(
                 cwd=folder,
                 env=dict(environment),
                 start_new_session=True,
-                preexec_fn=partial(_bind, os.getpid()) if bound else None,  # noqa: PLW1509 - one thread starts commands
+                preexec_fn=partial(_bind, os.getpid(), guard) if guard else None,  # noqa: PLW1509 - one thread starts commands
             )
             executed = time.monotonic()  # Popen returns only after exec
         try:
-            if guard:
-                guard.hold(process.pid)
             late = not _ended(process.pid, timeout_s)
             ended, ended_ns = time.monotonic(), time.time_ns()
         except BaseException:
@@ -158,8 +156,11 @@ def execute(
         )
 
 
-def _bind(parent: int) -> None:
-    """Make the kernel kill this child process when its parent ends; exit if the parent has already ended."""
+def _bind(parent: int, guard: GroupGuard) -> None:
+    """Make the kernel kill this child process, and the guard its group, when its parent ends; exit if the parent has
+    already ended.
+    """
+    guard.hold(os.getpid())
     if not die_with_parent(parent):
         os._exit(1)
 

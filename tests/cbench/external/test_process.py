@@ -12,7 +12,7 @@ import pytest
 
 from cbench.external.process import PADDING, Launcher
 from quiet import Refused, UsageError
-from tests.cbench.running import alive, comes
+from tests.cbench.running import alive, comes, on_one_cpu_after_its_children
 
 SHELL = "/bin/sh"
 
@@ -121,6 +121,18 @@ def test_a_killed_launcher_leaves_neither_the_program_nor_what_it_has_started(tm
     os.kill(pid, signal.SIGKILL)
     os.waitpid(pid, 0)
     assert comes(lambda: not any(alive(int(each)) for each in mark.read_text().split()))
+
+
+def test_a_launcher_killed_by_its_own_program_leaves_no_child_of_it(tmp_path: Path) -> None:
+    mark = tmp_path / "pid"
+    pid = os.fork()
+    if pid == 0:
+        on_one_cpu_after_its_children()
+        with Launcher(dict(os.environ), None, 600) as launcher:
+            launcher.run(*script(f"sleep 600 & echo $! > {mark}; kill -9 $PPID; wait"))
+        os._exit(0)
+    os.waitpid(pid, 0)
+    assert comes(lambda: not alive(int(mark.read_text())))
 
 
 @pytest.mark.parametrize(

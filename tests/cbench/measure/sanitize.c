@@ -2,6 +2,7 @@
  * Runs the measuring C once through everything under AddressSanitizer and
  * UndefinedBehaviorSanitizer. Exit code 0: nothing was found.
  */
+#define _GNU_SOURCE
 #include "irq.h"
 #include "measure.h"
 #include "process.h"
@@ -9,7 +10,10 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #define CHECK(what)                                                                                \
 	do {                                                                                       \
@@ -174,17 +178,20 @@ static int check_view(void)
 static int check_process(void)
 {
 	char *argv[] = { "sh", "-c", "exit 3", NULL }, *envp[] = { NULL };
-	const int streams[] = { 0, 1, 2 };
+	const int files[] = { 0, 1, 2, memfd_create("group", MFD_CLOEXEC) };
+	char group[32] = "";
 	cb_process process;
 	int ended;
 
-	CHECK(cb_process_start("/no/such/program", argv, envp, streams, NULL, 0, &process) == -ENOENT);
-	CHECK(cb_process_start("/bin/sh", argv, envp, streams, NULL, 0, &process) == 0);
+	CHECK(cb_process_start("/no/such/program", argv, envp, files, NULL, 0, &process) == -ENOENT);
+	CHECK(cb_process_start("/bin/sh", argv, envp, files, NULL, 0, &process) == 0);
 	while ((ended = cb_process_wait(&process, 1000)) == 0)
 		;
 	CHECK(ended == 1 && process.end_ns > process.begin_ns);
 	CHECK(cb_process_reap(&process) == 0);
 	CHECK(process.status == 3 << 8 && process.pidfd == -1);
+	CHECK(pread(files[3], group, sizeof(group) - 1, 0) == 21 && atoi(group) == process.pid && group[20] == '\n');
+	close(files[3]);
 	return 0;
 }
 
