@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from math import log, sqrt
@@ -10,6 +11,7 @@ from statistics import fmean, median, quantiles, stdev
 from typing import Any
 
 from cbench.knobs.options import KnobOptions
+from cbench.machine.counters import TICKS
 from cbench.stats.distributions import t_quantile
 from quiet import QuietError, format_cpus, one_line
 
@@ -39,9 +41,12 @@ def command_line(options: KnobOptions, cpus: frozenset[int]) -> list[str]:
         seconds = f"{options.duration / WINDOWS:g}"
         return [*start, "quiet", "noise", "--cpus", format_cpus(cpus), "--duration", seconds, "--no-trace", "--json"]
     trials = [] if options.trials is None else ["--trials", str(options.trials)]
-    trace = [] if options.is_command else ["--no-trace"]
-    run = [*start, "cbench", "run", "--cpu", str(min(cpus)), *trials, *trace, "--json"]
-    return [*run, *(["--"] if options.is_command else []), *options.words]
+    run = [*start, "cbench", "run", "--cpu", str(min(cpus)), *trials, "--json"]
+    if options.is_command:
+        return [*run, "--", *options.words]
+    # Time, not cycles: a knob that changes the frequency changes only the time.
+    counter = "task-clock" if options.response == "median" else TICKS[os.uname().machine][0]
+    return [*run, "--no-trace", "--counter", counter, *options.words]
 
 
 def suspects(cpus: frozenset[int], seconds: float) -> list[str]:
@@ -57,7 +62,7 @@ def suspects(cpus: frozenset[int], seconds: float) -> list[str]:
 
 def _output(command: list[str]) -> str:
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
-    if done.returncode not in (0, 1) or not done.stdout:  # exit code 1: measured, but not as quiet as requested
+    if done.returncode not in (0, 1) or not done.stdout:  # exit code 1: measured, with shortcomings
         said = done.stderr.strip().splitlines()
         raise QuietError(said[-1].partition(": ")[2] if said else f"{command[3]} exited with {done.returncode}")
     return done.stdout
@@ -80,7 +85,7 @@ def interrupts(lines: Any) -> float:
 
 
 def of_times(times: list[float], response: str) -> float:
-    """The response from the times of all runs, in the order of the runs."""
+    """The response, computed from the times of all runs; `times` must be in the order of the runs."""
     middle = median(times)
     if response == "median":
         return middle

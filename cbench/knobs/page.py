@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from cbench.knobs import table
-from cbench.knobs.result import KnobsResult
+from cbench.knobs.result import WORSE, KnobsResult
 from cbench.report.page import Figure, Table, render
 from cbench.report.svg import BROAD, DARK, GREY, shortened, svg
 from cbench.report.text import counted
@@ -39,7 +39,7 @@ def page(result: KnobsResult) -> str:
         notes=table.below(result),
         figures=figures,
         design=facts,
-        inert=", ".join(result.inert),
+        left_out=", ".join((*(each.knob for each in result.effects if each.verdict == WORSE), *result.inert)),
         profile=", ".join(result.written),
     )
 

@@ -25,7 +25,9 @@ normally distributed differences.
 WELCH = "t (Welch)"
 
 LOGARITHMS = 700.0
-"""The ends of a ratio's interval are computed up to this logarithm; exp() overflows above about 709."""
+"""A ratio or an interval of ratios is computed if logarithms are at most this far from 0; exp() overflows above about
+709.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +39,7 @@ class Agreement:
     of agreement (LIMITS sd of the differences on both sides); `limits_error`, their standard error; and `trend`, the
     correlation of difference and mean, which is above 0 if the second metric grows faster. `trend` is also None if the
     difference or the mean is constant. `ratio`: the ratio of the geometric means, second/first, with its interval; None
-    unless all values are positive. `why`: the reason why there is no answer, or no ratio.
+    unless all values are positive, and if the ratio overflows. `why`: the reason why there is no answer, or no ratio.
     """
 
     n: tuple[int, int]
@@ -75,7 +77,11 @@ def agreement(first: ArrayLike, second: ArrayLike, paired: bool, level: float = 
     ratio, ratio_interval = None, None
     if min(first_values.min(), second_values.min()) > 0:
         logarithm, ends = _difference(np.log(first_values), np.log(second_values), paired, level)
-        ratio, ratio_interval = exp(logarithm), _exponential(ends)
+        ratio_interval = _exponential(ends)
+        if abs(logarithm) <= LOGARITHMS:
+            ratio = exp(logarithm)
+        else:
+            why = "no ratio: it is too far from 1 for a number"
     else:
         why = "no ratio: not all values are above 0"
     return Agreement(n, paired, difference, interval, percent, limits, error, trend, ratio, ratio_interval, why)

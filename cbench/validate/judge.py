@@ -144,7 +144,7 @@ def _findings(series: ValidationSeries, measured: ValidationData) -> Iterator[Fi
 
 
 def _cpu_times(series: ValidationSeries) -> Iterator[tuple[str, list[float], list[float]]]:
-    """For each instrument, its name, and the CPU times and elapsed times of the same trials, in seconds."""
+    """For each instrument of CPU time, its name, and the CPU times and elapsed times of the same trials, in seconds."""
     if WALL not in series.values:
         return
     if series.kind:
@@ -217,11 +217,15 @@ def _agreements(series: ValidationSeries, measured: ValidationData, level: float
 
 
 def _near(ratio: float, ends: Interval | None, paired: bool) -> bool | None:
-    """Whether a ratio is within AGREE of 1; None if it is not, but its interval overlaps that range."""
+    """Whether a ratio is within AGREE of 1. None if it is not, but the trials differ and the interval overlaps that
+    range or is unknown.
+    """
     if abs(ratio - 1) <= AGREE:
         return True
-    if paired or ends is None or ends.low is None or ends.high is None:
+    if paired:
         return False
+    if ends is None or ends.low is None or ends.high is None:
+        return None
     return False if ends.low > 1 + AGREE or ends.high < 1 - AGREE else None
 
 

@@ -18,7 +18,7 @@ from quiet import UsageError
 if TYPE_CHECKING:
     from cbench.validate.result import ValidationResult
 
-NEEDED = "cbench screen needs numpy: pip install 'quiet-cbench[order]'"
+NEEDED = "cbench screen validate needs numpy: pip install 'quiet-cbench[order]'"
 
 
 def validated(options: ValidateOptions, show: Callable[[StudyProgress], None]) -> ValidationResult:

@@ -10,7 +10,7 @@ STEADY = 3.0
 
 
 def verdict(result: ValidationResult) -> list[str]:
-    """The lines of the verdict: first the answer, then the reasons, then the missing instruments."""
+    """The lines of the verdict: first the answer, then the reasons and remarks, then missing instruments and trials."""
     return [
         _answer(result),
         *_faults(result),

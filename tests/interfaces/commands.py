@@ -18,7 +18,8 @@ LEAVES = {
     ),
     "cbench": (
         *("", "list", "run", "export", "compare", "interfere", "step", "sweep", "sweep memory"),
-        *("order", "order init", "order plan", "order run", "order resume", "order status", "order analyze", "order report"),
+        *("order", "order init", "order plan", "order run", "order resume", "order status", "order analyze"),
+        "order report",
         *("screen", "screen init", "screen plan", "screen run", "screen resume", "screen status"),
         *("screen analyze", "screen report", "screen validate"),
     ),

@@ -159,7 +159,7 @@ def plan_of(
         )
         batches = tuple(dict(levels) for levels in said["batches"])
     except (KeyError, TypeError, IndexError, ValueError, AttributeError) as error:
-        raise QuietError(f"{label}: damaged: the plan of the experiment lacks {error}") from None
+        raise QuietError(f"{label}: damaged: the plan of the experiment is unusable: {error!r}") from None
     return treatments, tests, batches
 
 

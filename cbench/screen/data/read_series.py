@@ -42,7 +42,9 @@ def series(
                 unit = _unit(name, units, rows) if units else ""
                 nth = _nth(treatment[rows], batch[rows]) if iteration is None else iteration[rows]
                 _check_once(treatment[rows], batch[rows], nth, rows)
-                order = np.lexsort((np.arange(rows.size) if position is None else position[rows], nth, batch[rows]))
+                place = np.arange(rows.size) if position is None else position[rows]
+                untimed = iteration is None and position is None  # then the rows are in chronological order
+                order = np.lexsort((place, *([] if untimed else [nth]), batch[rows]))
                 ordered = rows[order]
                 responses.append(
                     ResponseSeries(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import random
 import subprocess
 from typing import Any
@@ -55,6 +56,15 @@ def answers(monkeypatch: pytest.MonkeyPatch, texts: list[str], code: int = 0, er
 
     monkeypatch.setattr(subprocess, "run", execute)
     return executed
+
+
+@pytest.mark.parametrize(("response", "unit"), [("median", "ns"), ("spread", "ticks"), ("floor", "ticks")])
+def test_workloads_are_measured_in_time_whatever_counters_there_are(response: str, unit: str) -> None:
+    options = KnobOptions(response=response, words=("hash",), trials=8)
+    (cpu, *_) = os.sched_getaffinity(0)
+    found = json.loads(measure._output(measure.command_line(options, frozenset({cpu}))))
+    assert found["counter"]["unit"].endswith(unit)
+    assert len(found["results"][0]["trials"]) == 8
 
 
 def report(lost: float) -> str:

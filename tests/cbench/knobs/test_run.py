@@ -13,7 +13,8 @@ from cbench.knobs import run, stored
 from cbench.knobs.design import Application, LeftOut, ScreenedKnob
 from cbench.knobs.host import KnobPlan
 from cbench.knobs.options import KnobOptions
-from cbench.knobs.result import MATTERS, NEEDED, UNKNOWN, knobs_result
+from cbench.knobs.page import page
+from cbench.knobs.result import MATTERS, NEEDED, UNKNOWN, WORSE, knobs_result
 from cbench.knobs.search import Search
 from cbench.knobs.stored import StoredScreening
 from quiet import QuietError, Refused, UsageError
@@ -101,6 +102,14 @@ def test_the_result_names_what_matters_with_effect_and_profile(tmp_path: Path) -
     assert all(each.verdict == MATTERS and each.effect == pytest.approx(3.0, rel=0.1) for each in found.effects)
     assert found.finished
     assert found.check.pairs >= 1
+
+
+def test_the_page_names_a_knob_that_makes_the_host_noisier_among_those_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "k.db"
+    search = conducted(path, screening(), SimulatedHost(one_each(["k02"], 3.0) + one_each(["k05"], -3.0), noise=0.02))
+    found = knobs_result(stored.read(path), search, {})
+    assert [each.knob for each in found.effects if each.verdict == WORSE] == ["k05"]
+    assert "k05" in page(found).partition("left out")[2].partition("</d")[0]
 
 
 def test_applications_that_are_too_few_leave_knobs_undecided(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ def plan(folder: Path, *options: str) -> dict[str, Any]:
 
 
 def test_the_planned_runs_are_those_that_run_stores(tmp_path: Path) -> None:
-    written(tmp_path, study({name: "echo 1" for name in "abcdef"}, "repetitions = 5"))
+    written(tmp_path, study(dict.fromkeys("abcdef", "echo 1"), "repetitions = 5"))
     planned = plan(tmp_path)
     assert not (tmp_path / "s.db").exists()
     assert order("run", "s.toml", folder=tmp_path).returncode == 0
@@ -34,7 +34,7 @@ def test_the_planned_runs_are_those_that_run_stores(tmp_path: Path) -> None:
 
 
 def test_another_host_gets_other_orders(tmp_path: Path) -> None:
-    written(tmp_path, study({name: "echo 1" for name in "abcdef"}, "repetitions = 5"))
+    written(tmp_path, study(dict.fromkeys("abcdef", "echo 1"), "repetitions = 5"))
     one, other, again = (plan(tmp_path, "--host", host)["runs"] for host in ("n1", "n2", "n1"))
     assert one != other
     assert one == again

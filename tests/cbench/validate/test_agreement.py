@@ -15,6 +15,7 @@ from cbench.validate.face_validity import (
     pegged,
     user_system_is_clock,
 )
+from cbench.validate.judge import _near
 
 RNG = np.random.default_rng(12)
 FIRST = RNG.lognormal(2, 0.1, 40)
@@ -81,6 +82,14 @@ def test_an_unbounded_ratio_has_no_interval() -> None:
     found = agreement([1e-100, 1e100], [1e-100, 1e120], paired=False)
     assert (found.ratio_interval.low, found.ratio_interval.why) == (None, "the ratio is unbounded")
     assert found.ratio == pytest.approx(1e10)
+    beyond = agreement([1e-300, 2e-300], [1e140, 2e140], paired=False)
+    assert (beyond.ratio, beyond.why) == (None, "no ratio: it is too far from 1 for a number")
+
+
+def test_separate_trials_without_an_interval_are_undecided_and_equal_ones_at_fault() -> None:
+    assert _near(1.2, None, paired=False) is None
+    assert _near(1.2, None, paired=True) is False
+    assert _near(1.04, None, paired=False) is True
 
 
 def test_values_that_cannot_be_compared_say_why() -> None:

@@ -135,7 +135,7 @@ def test_without_numpy_one_line_is_printed_before_anything_is_measured(tmp_path:
     )
     done = subprocess.run([sys.executable, "-P", "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 2
-    assert done.stderr == "cbench: error: cbench screen needs numpy: pip install 'quiet-cbench[order]'\n"
+    assert done.stderr == "cbench: error: cbench screen validate needs numpy: pip install 'quiet-cbench[order]'\n"
     assert list(tmp_path.iterdir()) == []
 
 

@@ -101,3 +101,10 @@ def test_a_row_without_a_unit_has_its_responses_unit(tmp_path: Path, units: tupl
 def test_each_response_may_have_a_unit_of_its_own(tmp_path: Path) -> None:
     rows = [row | {"response": kind, "unit": kind} for row in runs(3) for kind in ("ms", "s")]
     assert [each.unit for each in read(table(tmp_path / "data.csv", rows)).series] == ["ms", "s"]
+
+
+def test_rows_without_iterations_are_in_chronological_order(tmp_path: Path) -> None:
+    rows = [{"a": place // 3 % 2, "b": place // 6, "value": float(place)} for place in range(12)]
+    (series,) = read(table(tmp_path / "data.csv", rows)).series
+    assert series.value.tolist() == list(range(12))
+    assert series.sequence.tolist() == list(range(12))
