@@ -213,7 +213,7 @@ def _with_environments(arms: Sequence[Arm], texts: Sequence[str], run: str) -> l
 
 
 def environment_of(path: Path) -> tuple[tuple[str, str], ...]:
-    """The variables in a file of NAME=VALUE lines; values are literal, except that spaces at the end of a line are
+    """The variables in a file of NAME=VALUE lines; values are literal, except that white space at the end of a line is
     removed. Empty lines and lines that begin with # are skipped.
 
     Raises UsageError with the line number for any other line, or if the file cannot be read.

@@ -9,7 +9,7 @@
 #include <sys/resource.h>
 #include <time.h>
 
-/* Read as in quiet/noise/c/detector.c. Unfenced, because the adjacent counter reads are fenced. */
+/* Read as in quiet/noise/c/detector.c. rdtsc is unfenced, because the adjacent counter reads are fenced. */
 static inline uint64_t clock_now(void)
 {
 #if defined(__x86_64__)

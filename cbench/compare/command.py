@@ -17,8 +17,8 @@ Headline = Annotated[
     str,
     typer.Option(
         metavar="auto|median|floor|min|mean|center",
-        help="Value that represents a process; auto: the center of calibrated cycles, the floor of cycle-exact data, "
-        "else the median.",
+        help="Value that represents a process; auto: the center of calibrated cycles (with several processes per "
+        "side), the floor of cycle-exact data, else the median.",
     ),
 ]
 

@@ -6,8 +6,8 @@ runs of such a suite. S. Holm, "A simple sequentially rejective multiple test pr
 sequentially rejective multiple test procedures", J. Amer. Statist. Assoc. 81 (1986) 826-831: with a threshold, each
 test has two hypotheses (no difference, and a difference beyond the threshold). At most one of the two is true, so each
 test counts once. R. E. Tarone, "A modified Bonferroni method for discrete data", Biometrics 46 (1990) 515-522: tests
-that cannot become significant do not count; here, these are tests in which all processes of both sides have one and the
-same value.
+that cannot become significant do not count; here, these are tests in which all processes of both sides, at least two on
+each side, have one and the same value.
 """
 
 from __future__ import annotations

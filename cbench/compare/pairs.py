@@ -18,7 +18,7 @@ from cbench.store.store import Store
 from quiet import UsageError
 
 CLOSE = 0.8
-"""The similarity (by difflib) above which two names may belong to one renamed test."""
+"""The minimum similarity (by difflib) at which two names may belong to one renamed test."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +155,7 @@ def _note(old: str, new: str) -> str:
 
 
 def _failed(side: str, samples: Sequence[TestSample]) -> list[str]:
-    """A line for each test that failed in some of its processes."""
+    """A line for each test that failed in at least one process."""
     return [
         f"{each.name} in {len(each.failed)} of {len(each.failed) + len(each.processes)} processes of {side}: "
         f"{each.failed[0]}"
@@ -165,8 +165,9 @@ def _failed(side: str, samples: Sequence[TestSample]) -> list[str]:
 
 
 def possible_renames(only_in_old: Sequence[str], only_in_new: Sequence[str]) -> tuple[PossibleRename, ...]:
-    """Pairs of names that differ only in case, punctuation or a few letters, and that resemble no third name. Numbers
-    must agree, because a test with different parameters is a different test.
+    """Pairs of names that differ only in case, punctuation or a few letters, if each name has only one such partner;
+    partners that differ only in case and punctuation take precedence. Numbers must agree, because a test with different
+    parameters is a different test.
     """
     forward = {old: _like(old, only_in_new) for old in only_in_old}
     backward = {new: _like(new, only_in_old) for new in only_in_new}
@@ -174,7 +175,9 @@ def possible_renames(only_in_old: Sequence[str], only_in_new: Sequence[str]) -> 
 
 
 def _like(name: str, others: Sequence[str]) -> str | None:
-    """The one name in `others` that is similar to `name`; None if there is none or more than one."""
+    """The one name in `others` that differs from `name` only in case and punctuation or, if none does, the one similar
+    name; None if there is none or more than one.
+    """
     candidates = [other for other in others if _numbers(other) == _numbers(name)]
     same = [other for other in candidates if _plain(other) == _plain(name)]
     close = same or [other for other in candidates if get_close_matches(_plain(name), [_plain(other)], 1, CLOSE)]

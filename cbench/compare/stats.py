@@ -66,11 +66,12 @@ class Comparison:
 
     `a`, `b`: the headlines over all processes, in the values' own unit. `spread_a`, `spread_b`: highest minus lowest
     headline of the processes, None if there is only one. `difference`: b - a if both are constant, or only one of them
-    is 0, and there are enough processes to rule out chance; None otherwise. `ratio`: b / a, infinite if only a is 0.
-    `interval`: None if there is no valid interval. `detectable`: the smallest relative difference that would have been
-    detected with probability POWER, if this were the only comparison. `p_same`: the result of equivalence(), None if
-    there is no threshold. `p_holm`, `p_same_holm`: both p-values corrected for all comparisons of the family, which
-    determine the outcome. `family`: the number of comparisons in the family.
+    is 0, and there are enough processes to rule out chance; None otherwise. `ratio`: with an `interval`, the median
+    ratio of all pairs, otherwise b / a; infinite if only a is 0. `interval`: None if there is no valid interval.
+    `detectable`: the smallest relative difference that would have been detected with probability POWER, if this were
+    the only comparison. `p_same`: the result of equivalence(), None if there is no threshold. `p_holm`, `p_same_holm`:
+    both p-values corrected for all comparisons of the family, which determine the outcome. `family`: the number of
+    comparisons in the family.
     """
 
     headline: str

@@ -86,8 +86,9 @@ class DoctorResult:
     `detectable`, for the median times of the same processes; None unless their numbers are calibrated cycles.
     `processes_for_0_1_percent`: None if too many are needed. `states`: "" if the processes do not fall into two groups.
     `not_told`: the reason for using the medians of all trials, "" if the headlines are used. `frequency`: None if
-    unknown. `kept_trials`: the share of trials that were not discarded; `disturbed_trials`: the share with a known
-    interruption. `causes`: the number of trials with each cause. `stolen_share`: None if the kernel does not report it.
+    unknown. `kept_trials`: the share of trials that were not discarded, 1 unless the numbers are calibrated cycles;
+    `disturbed_trials`: the share with a known interruption. `causes`: the number of trials with each cause.
+    `stolen_share`: None if the kernel does not report it.
     """
 
     verdict: str
@@ -152,7 +153,7 @@ def doctor_result(found: Examination, processes: int, seed: int) -> DoctorResult
         ),
         states=two.text(counter.unit).replace("trial", "process") if two else "",
         disturbed_trials=sum(map(bool, interruptions)) / len(trials),
-        kept_trials=sum(map(kept, trials)) / len(trials),
+        kept_trials=sum(map(kept, trials)) / len(trials) if counter.calibration else 1.0,
         causes=dict(causes.most_common()),
         causes_from=sessions[0].causes,
         stolen_share=sum(stolen) / (1000 * found.seconds) if stolen else None,

@@ -72,9 +72,7 @@ def lines(result: DoctorResult) -> list[tuple[str, str]]:
         ("interrupted", f"{percent(result.disturbed_trials)} of the trials{f': {names} ({source})' if names else ''}")
     )
     if result.kept_trials < 1:
-        found.append(
-            ("kept", f"{percent(result.kept_trials)} of the trials, judged by the chains of additions around them")
-        )
+        found.append(("kept", f"{percent(result.kept_trials)} of the trials; the others cannot be calibrated reliably"))
     found.append(
         ("stolen", "not known" if result.stolen_share is None else f"{percent(result.stolen_share)} of the time")
     )

@@ -18,7 +18,7 @@ Cell = None | bool | int | float | str
 
 @dataclass(frozen=True, slots=True)
 class ExportTable:
-    """The exported data as rows, which can be iterated only once. `columns`: the type of each column, by pyarrow's
+    """The exported data as rows, which may be iterable only once. `columns`: the type of each column, by pyarrow's
     name.
     """
 

@@ -19,8 +19,8 @@ from quiet import UsageError
 
 TEXT, WHOLE, UNSIGNED, LOGICAL, REAL = "string", "int64", "uint64", "bool_", "float64"
 FIXED = "fixed"
-"""The value in the column `order` for trials of `cbench run`, which has the same order in every run. The columns
-`order`, `run` and `position` have the same meaning as in the export of a study.
+"""The value in the column `order` for all trials that are not from a study. The columns `order`, `run` and `position`
+correspond to those in the export of a study.
 """
 TRIALS = {
     "run": WHOLE,

@@ -219,8 +219,8 @@ def warm(series: CommandSeries, runner: CommandRunner, options: ExternalOptions,
 
 
 def is_settled(values: Sequence[int]) -> bool:
-    """Whether times have settled, by the rule of stats/settling.py with the interquartile range of a window instead of
-    the counter's step.
+    """Whether times have settled, by the rule of stats/settling.py with the larger interquartile range of the two
+    windows instead of the counter's step.
     """
     if len(values) < 2 * settling.WINDOW:
         return False

@@ -21,7 +21,7 @@ from quiet import format_cpus
 LEVEL = 0.95
 RULE = (
     f"the lowest of {settling.WINDOW} trials and the lowest of the {settling.WINDOW} before agree within the "
-    "interquartile range of one of them"
+    f"interquartile range of one of them or {settling.TOLERANCE:.1%}"
 )
 
 

@@ -1,4 +1,4 @@
-"""Measure the cost of starting and reaping an empty program, which is part of every command's time."""
+"""Measure the time from the start to the end of an empty program, which is part of every command's time."""
 
 from __future__ import annotations
 

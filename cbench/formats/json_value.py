@@ -10,7 +10,7 @@ from math import inf
 
 Number = int | float
 MOST = 1 << 64
-"""Larger integers are rejected, because other programs' integers fit in 64 bits."""
+"""Integers from this one on are rejected, because other programs' integers fit in 64 bits."""
 
 
 class DamagedError(ValueError):
@@ -22,8 +22,8 @@ class DamagedError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class JsonValue:
-    """A JSON value; `place`: its path in the document. Every accessor raises DamagedError if the value has another
-    type.
+    """A JSON value; `place`: its path in the document. Every method except has() raises DamagedError if the value has
+    another type.
     """
 
     value: object

@@ -51,8 +51,8 @@ class StoreReader(ResultReader):
 
 
 def _of_group(group: Group) -> TestSample:
-    """The sample of a group. For calibrated cycles, its values are the trials whose chains agree, if some process has
-    enough of them.
+    """The sample of a group. For calibrated cycles, its values are the kept trials of the processes that have enough of
+    them, or all trials if no process does.
     """
     host = group.series[0].run.host
     every, cannot_tell = list(group.processes), ""

@@ -137,7 +137,8 @@ def run(config: GateConfig, artifacts: Path | None, show: Show, tell: Callable[[
 
 
 def _confirmed(test: JudgedTest) -> JudgedTest:
-    """A suspect, judged by the second session, which clears it only if that session could have detected the threshold.
+    """A suspect, judged by the second session, which clears it only if that session rules out a slowdown by the
+    threshold, or would have detected one.
 
     If the second session is too noisy, the suspect is neither confirmed nor cleared.
     """

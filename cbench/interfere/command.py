@@ -22,14 +22,16 @@ def interfere(
     *,
     load: Annotated[
         list[str] | None,
-        typer.Option(metavar="WORKLOAD", help="Workload used as load; repeatable (default: hash and memory)."),
+        typer.Option(metavar="WORKLOAD", help="Built-in workload used as load; repeatable (default: hash and memory)."),
     ] = None,
     cpu: Cpu = None,
     trials: Annotated[
         int | None,
         typer.Option(help="Trials of each condition in all rounds together (default: 200, with --quick 40)."),
     ] = None,
-    rounds: Annotated[int | None, typer.Option(help="Visits to each condition (default: 5, with --quick 2).")] = None,
+    rounds: Annotated[
+        int | None, typer.Option(help="Rounds, each with one visit to every condition (default: 5, with --quick 2).")
+    ] = None,
     counter: Counter = "auto",
     param: Annotated[
         list[str] | None, typer.Option(metavar="K=V", help="A workload's parameter, such as n=1000.")
@@ -41,7 +43,7 @@ def interfere(
 ) -> None:
     """Measure a workload beside a load on other CPUs.
 
-    The load runs on a sibling thread, on a core with the same cache, on a far core, and on another node.
+    Each load runs in turn on a sibling thread, a core with the same cache, a far core, and another node.
     """
     from cbench.interfere import run, table
 

@@ -19,7 +19,7 @@ from cbench.workloads import registry
 from quiet import QuietError, UsageError, place
 
 CALL_S = 0.001
-"""The target duration of one call of the workload in seconds, and so the longest delay of a stop."""
+"""The target duration, in seconds, of one call of the workload. A stop waits for the end of the current call."""
 
 PATIENCE_S = 60.0
 Run = Callable[[int], int]
@@ -96,8 +96,8 @@ def running(spec: Spec, measured: int) -> Iterator[Figures]:
     """A context in which the load runs, never on the `measured` CPU; any error kills it. Its figures are set at the
     end.
 
-    Raises Refused if the load's CPU may not be used, UsageError for an invalid spec, QuietError if the load ended
-    early.
+    Raises Refused if the load's CPU may not be used, UsageError for an invalid spec, QuietError if the load ended early
+    or did not answer in time.
     """
     if spec.cpu == measured:
         raise UsageError(f"a load on CPU {spec.cpu} would run on the measured CPU; choose another CPU")

@@ -49,7 +49,8 @@ class MeasuredCondition(UnmeasuredCondition):
 
 @dataclass(frozen=True, slots=True)
 class LoadedCondition(MeasuredCondition):
-    """A load at a place. Differences and their interval are in % of the unloaded values.
+    """A load at a place. The differences, and the interval of the difference in median (from `diff_low_pct` to
+    `diff_high_pct`), are in % of the unloaded values.
 
     `disturbs`: None if the data do not decide this; `cannot_tell` then gives the reason.
     """

@@ -58,8 +58,8 @@ def specs(names: Iterable[str], buffer: int) -> list[Spec]:
 
 
 def buffer_size(near: Sequence[Cache], free: int) -> int:
-    """The size of a load's buffer in bytes: twice the last-level cache, so that the load evicts everything else, but no
-    more than MEMORY_SHARE of the free memory.
+    """The size of a load's buffer in bytes: twice the last-level cache, so that the load evicts everything else, and at
+    least LEAST_BUFFER, but no more than MEMORY_SHARE of the free memory.
     """
     wanted = max(LEAST_BUFFER, 2 * max((cache.size or 0 for cache in near), default=0))
     return max(min(wanted, int(free * MEMORY_SHARE)) & ~0xFFF, 4096)

@@ -42,9 +42,9 @@
 #define CBENCH_NOT_BOUND 7u /* EINVAL: the calling thread may run on another CPU */
 #define CBENCH_BUSY 8u /* EBUSY: another process measures */
 #define CBENCH_NO_MEMORY 9u /* ENOMEM */
-#define CBENCH_NO_CYCLES 10u /* perf's error, else ENODATA */
-#define CBENCH_TOO_LONG 11u /* ETIME in the warm-up; 0 when trials became longer than allowed */
-#define CBENCH_SIGNAL 12u /* EINTR in the warm-up, else 0 */
+#define CBENCH_NO_CYCLES 10u /* perf's error, or EBUSY, ENODATA or EOPNOTSUPP */
+#define CBENCH_TOO_LONG 11u /* ETIME if found before the warm-up; 0 if trials then took longer than allowed */
+#define CBENCH_SIGNAL 12u /* EINTR before the warm-up, else 0 */
 #define CBENCH_CPU_GONE 13u /* 0: the CPU went offline, or the thread was moved */
 #define CBENCH_COUNTER_LOST 14u /* 0: perf took the counter away */
 
@@ -74,7 +74,7 @@ struct cbench_request {
 	__u32 width; /* of the counter, bits: a difference is modulo 2^width */
 	__u32 done;
 	__aligned_u64 overhead; /* the lowest value of an empty region */
-	__aligned_u64 region_ns; /* longest time with interrupts off; with ETIME: the minimum required */
+	__aligned_u64 region_ns; /* longest time with interrupts off; with ETIME: an estimate of it */
 	__aligned_u64 fitting_n; /* with ETIME: an n that is short enough */
 	__s32 pmu_error; /* why there are no cycles: -errno */
 	__u32 pad;

@@ -2,9 +2,9 @@
 /*
  * The timed regions: the reads of cbench/c/reads.h around a call.
  *
- * One function for each workload, so that the call is direct. In user space the
- * call goes through a pointer; in the kernel, speculation mitigations would add
- * a thunk to such a call.
+ * One function for each workload and counter, so that the call is direct. In
+ * user space the call goes through a pointer; in the kernel, speculation
+ * mitigations would add a thunk to such a call.
  */
 #include <linux/compiler.h>
 #include <linux/kernel.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only
 /*
- * The workloads that need neither floating point nor system calls, compiled
+ * The workloads that use neither floating point nor the C library, compiled
  * from the user-space files.
  */
 #undef noinline /* a word of the attribute in the workloads' sources, a macro in the kernel's */

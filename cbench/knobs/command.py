@@ -124,8 +124,8 @@ def _check_profile(path: Path, data: Path) -> None:
     check_savable(str(path), "--write-profile")
     if path.suffix != ".toml":
         raise UsageError(
-            f"--write-profile {path}: must end with .toml, because `quiet plan --profile` reads other values as names "
-            "of profiles"
+            f"--write-profile {path}: must end with .toml, because `quiet plan --profile` reads a value without / and "
+            ".toml as the name of a bundled profile"
         )
     if path.exists() and data.exists() and path.samefile(data):
         raise UsageError(f"--write-profile {path}: is the data file itself; choose another name")

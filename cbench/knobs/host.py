@@ -134,7 +134,7 @@ class KnobHost:
 def toml(plan: KnobPlan, kept: Iterable[str], name: str, summary: str) -> str:
     """A profile of these knobs as TOML, for `quiet plan --profile FILE`."""
     lines = [
-        f"# Written by `cbench screen knobs`: the knobs of profile {plan.profile} that matter on this host.",
+        f"# Written by `cbench screen knobs`: the smallest profile for this host, from the knobs of {plan.profile}.",
         f"name = {json.dumps(name)}",
         f"summary = {json.dumps(summary)}",
         "",

@@ -3,9 +3,9 @@
 The test is Wald's sequential probability ratio test (A. Wald, Ann. Math. Statist. 16 (1945) 117-186) of no difference
 against a difference of `matters`, once for each direction (M. Sobel, A. Wald, Ann. Math. Statist. 20 (1949) 502-522):
 one measurement is enough if the noise is low; otherwise the test requests another. The probability that any inert knob
-is reported as mattering is at most alpha for the whole screening: alpha is divided by the number of knobs. The idea of
-testing every group of a bisection in this way comes from controlled sequential bifurcation (H. Wan, B. E. Ankenman, B.
-L. Nelson, Oper. Res. 54 (2006) 743-755).
+is reported as mattering is limited to about alpha for the whole screening: alpha is divided by the number of knobs. The
+idea of testing every group of a bisection in this way comes from controlled sequential bifurcation (H. Wan, B. E.
+Ankenman, B. L. Nelson, Oper. Res. 54 (2006) 743-755).
 
 The unit of observation is the application, because the spread between applications, not the spread within one, shows
 how well a level repeats.
@@ -24,7 +24,7 @@ MISSED = 0.01
 """The probability, at each decision, that a group with a joint effect of `matters` is judged to have none."""
 SMALLEST, LARGEST, OF_ALL = 3.0, 6.0, 0.25
 """The smallest effect that matters is the share OF_ALL of the noise that the profile removes, but at least SMALLEST and
-at most LARGEST standard deviations.
+at most LARGEST standard deviations. In any case, it is at least `within` of the quiet level.
 """
 MOST_REPEATS = 5
 FEW, HEAVY = 6, 2.0
@@ -32,7 +32,7 @@ FEW, HEAVY = 6, 2.0
 deviation, because outliers cause any excess.
 """
 CAUTION = 0.975
-"""The quantile of Student's t distribution by which a standard deviation estimated from few values is enlarged."""
+"""A standard deviation is enlarged by the ratio of this quantile of Student's t to that of the normal distribution."""
 NORMAL_MAD = 1.4826
 LEAST_STEP = 1e-4
 """The smallest credible noise, as a share of the quiet level plus its distance from the level without any knob."""
@@ -82,7 +82,7 @@ class QuietLevel:
 
     @property
     def cautious(self) -> float:
-        """The standard deviation, enlarged if it is estimated from few values."""
+        """The standard deviation, enlarged the more, the fewer values it is estimated from."""
         return self.deviation * t_quantile(CAUTION, self.freedom) / NormalDist().inv_cdf(CAUTION)
 
     @property

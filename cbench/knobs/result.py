@@ -31,7 +31,8 @@ class KnobDesign:
     """The result of `--plan`: the knobs to screen, the knobs that are always applied (`fixed`), and the number of knobs
     that would change nothing on this host (`idle`).
 
-    `boot_left_out`: knobs that are not screened because they need a reboot. `budget_s`: None for no time limit.
+    `boot_left_out`: kernel parameters of the profile that are not screened, because each needs a reboot. `budget_s`:
+    None for no time limit.
     """
 
     profile: str
@@ -100,7 +101,7 @@ class KnobsResult:
 
     `finished`: whether every knob is decided and the smallest profile, unless it is the full one, was compared with the
     full one. `smallest`: the smallest joint effect of dropped knobs that would have been detected, None if no knob was
-    dropped. `refused`: for each knob that could not be applied, the reason.
+    dropped as inert. `refused`: for each knob that could not be applied, the reason.
     """
 
     profile: str

@@ -198,7 +198,7 @@ class Search:
         return max(self.level.matters, sqrt(whole**2 + sum(width**2 for width in widths)))
 
     def _confirm(self) -> Steps:
-        """Repeat the measurement of each knob that only one measurement has named, smallest effects first.
+        """Repeat the measurement of each knob that only one measurement has shown to matter, smallest effects first.
 
         The repetitions are part of the search, which ends early enough for the verification. Knobs that were not
         measured again stay named.

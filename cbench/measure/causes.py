@@ -106,7 +106,7 @@ def decided(trial: Trial) -> Trial:
 
 
 def named(seen: Seen, follower: Follower) -> tuple[TrialCause, ...]:
-    """The causes of a trial according to the trace, one for each name, the longest first."""
+    """The causes of a trial according to the trace, one for each name, in the order of their longest parts."""
     times: dict[str, TrialCause] = {}
     for part in seen.parts:
         before = times.get(part.label)

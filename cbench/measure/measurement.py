@@ -17,7 +17,7 @@ from quiet import Follower, Host, QuietError, Reader
 
 Show = Callable[[str, int, int], None]
 MOST_OF_WANTED = 3
-"""For calibrated cycles without a requested number of trials: the maximum ratio of measured to kept trials."""
+"""For calibrated cycles without a requested number of trials: the maximum ratio of measured to wanted trials."""
 Keep = Callable[[Workload, int, int, protocol.Job], Keeper]
 """Makes the keeper for the trials of one process. Receives the workload, the CPU, the number of the process (the first
 is 0), and its job.

@@ -13,7 +13,9 @@ from quiet import UsageError
 MOST_TRIALS = 1_000_000
 MOST_TIMEOUT_S = 7 * 24 * 3600
 CLEAN_FACTOR, CLEAN_LEAST = 100, 10_000
-"""--until-clean K ends after at most CLEAN_FACTOR times K trials, or CLEAN_LEAST trials if that is more."""
+"""Without --trials, --until-clean K ends after at most CLEAN_FACTOR times K trials, or CLEAN_LEAST trials if that is
+more, but after no more than MOST_TRIALS.
+"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,8 +4,8 @@ The parent sends a job, then GO or ENOUGH after each message. The worker sends R
 trials, and Done; or the error that ended it. The worker blocks after every message but the last until the parent
 answers, so the two never compete for a CPU, even if there is only one.
 
-The measured code runs in the worker and can write to its pipes. load() therefore constructs only this protocol's own
-values, each with its declared types, and raises ProtocolError for everything else.
+The measured code runs in the worker and can write to its pipes. load() therefore constructs only plain values and
+instances of this protocol's classes, these with their declared types, and raises ProtocolError for everything else.
 """
 
 from __future__ import annotations

@@ -20,9 +20,10 @@ from cbench.stats.trials import Trials
 
 
 def corrected_effects(analysis: Analysis) -> dict[str, list[float]]:
-    """The p-values of every series for each family except the comparison of the orders, corrected within the family.
+    """The p-values of every series for position, predecessor, drift and spread, corrected within each family.
 
-    If there is no fixed order, position and predecessor form one family, which answers the study's question.
+    If there is no fixed order, position and predecessor form one family, which answers the question of a study that
+    measures no suite.
     """
     correction = analysis.rules.correction
     p = {

@@ -85,7 +85,7 @@ def plan(file: str, host: str | None = None) -> OrderPlan:
 
 def _too_few(study: Study, runs: Sequence[orders.PlannedRun]) -> list[str]:
     """A sentence if no difference between the two kinds of runs can be significant: even if all values of one kind
-    exceed those of the other, p of the permutation test is 2 / (2n over n), multiplied by the number of series.
+    exceed those of the other, p of the permutation test is 2 / comb(2n, n), multiplied by the number of series.
     """
     kinds = Counter(run.kind for run in runs)
     if len(kinds) < 2:

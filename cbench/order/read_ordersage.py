@@ -74,8 +74,8 @@ def read(path: Path, names: Sequence[str]) -> tuple[Trials, list[str]]:
 
 
 def _in_time(runs: Sequence[str]) -> dict[str, int]:
-    """The chronological number of each run, by the times in the UUIDs, or in the order of the file if a UUID has no
-    time.
+    """The number of each run, from 0: in chronological order if all are version 1 UUIDs, otherwise in the order of
+    the file.
     """
     ordered = list(dict.fromkeys(runs))
     try:

@@ -151,7 +151,7 @@ def runs_left(path: Path) -> int:
 
 @reads_store
 def defaults(path: Path) -> StudyDefaults:
-    """Read the settings from the study file inside this store. Raises UsageError if the store is unusable."""
+    """Read the settings from the study file inside this store. Raises QuietError if the store is unusable."""
     with StudyStore.open(path, kind="order") as store:
         header, units = store.header(), store.units()
     study = parse(header.source, str(path), header.folder, check=False)

@@ -195,7 +195,7 @@ def _missed(missed: Sequence[int], number: int) -> str:
 
 
 def _process_rows(console: Console, group: Sequence[WorkloadResult]) -> None:
-    """Print a row per process and, if there are several, the spread within and between processes."""
+    """If there are several processes, print a row for each, and the spread within and between processes."""
     for result in group:
         processes = result.processes
         rows = processes.each

@@ -22,7 +22,7 @@ KEPT = 1 << 22
 """The maximum number of a batch's replicates in memory at a time: 32 MB."""
 
 COUNTS = 1 << 20
-"""The maximum number of counts of a batch's matrix in memory at a time: 8 MB, twice as much while they are drawn."""
+"""The maximum number of counts of a batch's matrix in memory at a time: 8 MB, and up to 24 MB while they are drawn."""
 
 
 def t_ends(samples: Values, level: float) -> tuple[Values, Values]:

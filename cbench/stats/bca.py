@@ -133,8 +133,8 @@ def of_replicates(centered: CenteredSample, replicates: Values, kind: IntervalKi
 
 def bca_exact(values: ArrayLike, level: float = 0.95, ties: str = MID) -> Interval:
     """The exact BCa interval from all n^n resamples of at most 8 values, each counted once, without random draws. There
-    is no interval in the cases of bca(). Raises ValueError for more than 8 values, an invalid level, or an unknown
-    convention for ties.
+    is no interval in the cases of bca(). Raises ValueError for more than 8 values that need resampling, an invalid
+    level, or an unknown convention for ties.
     """
     kind = IntervalKind(level, ties)
     centered = sample(values, kind)

@@ -9,7 +9,7 @@ with a sum above n are rejected; rejection depends only on T and does not change
 The result is therefore an exact bootstrap sample, not an approximation.
 
 Four counts are drawn at once: 16 random bits select one of 65,536 cells, and each combination of four counts has as
-many cells as its probability fills. Probabilities of less than one cell share the last cells. If one of these is
+many cells as its probability fills. The remaining fractions of a cell share the last cells. If one of these is
 selected, a second table of cells selects the combination and, for the remainder, cumulative probabilities do.
 """
 
@@ -146,7 +146,7 @@ class Drawer:
         self.packed = np.empty(BLOCKS * rows * width, dtype=np.uint32)
         self.numbers = np.empty((rows, FOUR * width))
         self.sums = np.empty((BLOCKS * rows, 2))
-        # A 1 next to each value counts the draws. The padding of the last four values is 0 in both.
+        # A 1 next to each value counts the draws. The padding of the last group of four is 0 in both columns.
         self.marked = np.zeros((FOUR * width, 2), order="F")
         self.marked[: row.size] = np.stack([row, np.ones_like(row)], axis=1)
 

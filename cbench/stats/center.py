@@ -70,7 +70,8 @@ def center(values: Sequence[float], resolution: float) -> Center:
 
 def across(centers: Sequence[Center]) -> Center:
     """The center of several processes: the median of their centers. Its interval extends to the order statistics that
-    contain the median at LEVEL, and on each side at least as far as the median of the processes' own half widths.
+    contain the median at LEVEL, and on each side at least as far as the median of the processes' own distances from the
+    center to the nearer end.
 
     If there are too few processes for such order statistics, the interval spans the intervals of all processes.
     """

@@ -33,8 +33,9 @@ class Detectable:
     """The difference, as a share, that comparisons with `processes` per side detect with probability POWER; `low` to
     `high`: its interval.
 
-    `third_found`: the share of draws that detect a third of this difference; more than 30 % if the processes fall into
-    groups. `false_alarms`: the share of draws without any difference for which a comparison would have reported one.
+    `third_found`: the share of draws that detect a third of this difference; more than 30 % suggests that the processes
+    fall into groups. `false_alarms`: the share of draws without any difference for which a comparison would have
+    reported one.
     """
 
     difference: float

@@ -9,7 +9,8 @@ beta         A. R. DiDonato, A. H. Morris, "Significant digit computation of the
              Trans. Math. Softw. 18 (1992) 360-373: the continued fraction, equation 9, evaluated by Lentz's method.
              Stirling's series (6.1.41) replaces gamma functions of large numbers, which would cancel.
 Student      The same handbook, 26.5.2 and 26.7.1 (by the incomplete beta function). Quantiles: 26.7.5, the expansion
-             for many degrees of freedom; below, Newton's method on the tail, kept between two bounds.
+             for many degrees of freedom; for fewer, Newton's method on the tail, kept between two bounds; closed forms
+             for 1 and 2.
 F            The same handbook, 26.6.2. The argument of the beta function and its complement to 1 are both computed from
              F, so that small tails keep their digits.
 """

@@ -64,8 +64,8 @@ def by_chance(values: Sequence[int], lowest: int, quantum: int) -> bool:
 
 
 def summarise(values: Sequence[int], quantum: int = 1, base: Sequence[int] | None = None) -> Summary:
-    """Summarize the values. `base`: the subset of values from which floor and mode are derived, None for all. Raises
-    ValueError if there are no values.
+    """Summarize the values. `base`: the subset of values from which floor and mode are derived, None for all; if
+    it is empty, there is no floor, and the mode is that of all values. Raises ValueError if there are no values.
     """
     if not values:
         raise ValueError("no trials to summarize")
@@ -102,7 +102,7 @@ class Spread:
 
 
 def spread(groups: Sequence[Sequence[int]]) -> Spread | None:
-    """The spread of groups of values, one per process; None if fewer than two processes have two values."""
+    """The spread of groups of values, one per process; None if fewer than two processes have two or more values."""
     groups = [group for group in groups if len(group) >= 2]
     if len(groups) < 2:
         return None

@@ -28,6 +28,7 @@ REASONS = {
     "SQLITE_BUSY": f"another process has locked it for {WAIT_S:.0f} s",
     "SQLITE_CORRUPT": "damaged",
     "SQLITE_NOTADB": "damaged",
+    "SQLITE_IOERR_READ": "cannot be read (a failing disk?)",
     "SQLITE_IOERR": "cannot be written to (disk, quota or file size limit?)",
     "SQLITE_AUTH": "not permitted",
     "SQLITE_PERM": "not permitted",
@@ -109,8 +110,8 @@ class Database:
         self._writing = writing
 
     def close(self) -> None:
-        """Close the store and merge its log, so that a single file remains. On a full disk, the log remains as a part
-        of the store.
+        """Close the store and merge its log, so that a single file remains. If the disk is full or another process
+        uses the store, the log remains as a part of the store.
         """
         if self._writing:
             with contextlib.suppress(sqlite3.Error):

@@ -2,7 +2,8 @@
 
 The file has a write-ahead log with synchronous=FULL: a chunk is a transaction, which is on disk when add() returns.
 With NORMAL, the kernel would write a chunk back later, during the next trials, and a power cut would lose the chunk
-(https://www.sqlite.org/pragma.html#pragma_synchronous). A closed store is one file without a log.
+(https://www.sqlite.org/pragma.html#pragma_synchronous). close() merges the log, so that one file
+remains, unless the disk is full or another process uses the store.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ class TrialHooks:
     """Hooks around trials and runs. This base class, used in studies of orders, sets no levels."""
 
     def start(self) -> None:
-        """Restore settings that an earlier process left behind; called first. Raises QuietError if that fails."""
+        """Restore settings left behind by an earlier process; called before the setup. Raises QuietError on failure."""
 
     def resets(self, run: StoredRun) -> bool:
         """Whether to reset the host before this run. Raises ResetError if the run must be skipped."""
@@ -54,4 +54,4 @@ class TrialHooks:
         return nullcontext(AS_IS)
 
     def end(self) -> None:
-        """Restore all settings; always called at the end. Raises QuietError if one cannot be restored."""
+        """Restore all settings; called after the runs, even after an error. Raises QuietError if this fails."""

@@ -211,7 +211,7 @@ def _empty(store: StudyStore) -> bool:
 
 def expected_s(path: Path, tests: Sequence[str], trials: int) -> float | None:
     """The expected duration of so many trials in seconds, from a store of a study with the same tests; None if there is
-    no such store.
+    no such store, or if none of its trials has ended.
     """
     try:
         with StudyStore.open(path, kind=ORDER) as store, reading(path):
@@ -234,7 +234,7 @@ def _left_s(runs: list[StoredRun], left: int, mean_ns: float | None) -> float | 
 
 
 def check(study: Study, file: str, kind: str = ORDER) -> None:
-    """Raise QuietError for a problem that would make every trial or every reset fail."""
+    """Raise QuietError for a problem that would make every trial of a test, or every reset, fail."""
     if not Path(study.folder).is_dir():
         raise UsageError(f"{study.folder}: the {CALLED[kind]}'s directory, in which its commands run, does not exist")
     for test in study.tests:

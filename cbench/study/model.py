@@ -33,7 +33,7 @@ class Metric:
 
 @dataclass(frozen=True, slots=True)
 class Test:
-    """A test: a shell command, or a workload of `cbench list`; exactly one of the two is set."""
+    """A test: a shell command or a workload; for a test of a suite, both are ""."""
 
     name: str
     command: str = ""

@@ -1,4 +1,4 @@
-"""Plan the orders in which a study runs its tests; a run is one pass through all tests.
+"""Plan the orders in which a study runs its tests; a run is one pass through all tests or, with subsets, some.
 
 interleaved  Fixed, random, fixed, random, ...: D. Duplyakin et al., USENIX ATC 2023, Algorithm 1.
 shuffled     One run of each pair is fixed and the other one random, and a coin flip decides which is first, so that no
@@ -9,8 +9,8 @@ williams     Latin squares in which each test is equally often at each position 
              Williams, "Experimental designs balanced for the estimation of residual effects of treatments", Aust. J.
              Sci. Res. A 2 (1949) 149-168. With n tests, n runs (n even) or 2n (n odd) are one square, whose rows are in
              random order.
-subsets      Each run has a random half of the tests, in the fixed order: for suites whose harness imposes an order, so
-             that the tests that run before a given test still vary.
+subsets      Each run has a random selection of the tests, each with probability 1/2, in the fixed order: for suites
+             whose harness imposes an order, so that the tests that run before a given test still vary.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Store a study on disk: the complete plan before anything runs, then each trial in a separate transaction.
+"""Store a study on disk: the complete plan before anything runs, then each trial in a separate transaction; if a
+run is one process of a suite, all its trials in one.
 
 The file is a cbench store (store/schema.py), with SQLite's write-ahead log and synchronous=FULL: a trial survives a
 kill and a power failure once add() has returned.

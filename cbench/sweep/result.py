@@ -51,7 +51,7 @@ class MeasuredCell(WorkloadResult):
     """The result of `cbench run` for a cell, plus the figures of the sweep.
 
     Values are in the counter's unit. The floor is the lowest value that repeats or, if `floor_repeats` is false, the
-    minimum. For calibrated cycles, the headline (if any) replaces the floor, and only trials whose chains agree are
+    minimum. For calibrated cycles, the headline (if any) replaces the floor, and only kept trials (if any) are
     used. `range_pct`, `clean_range_pct` (None if no trial is clean), `above_floor_pct`: in % of the floor;
     `polluted_pct`: in % of the trials.
     """

@@ -32,8 +32,8 @@ ENDED = "the competing load has ended"
 @contextlib.contextmanager
 def load(path: str, cpu: int) -> Iterator[Callable[[], float]]:
     """A context in which dd runs on this CPU. Yields a function that returns the CPU time, in seconds, that dd has used
-    in this context.
-    Raises UsageError if no load answers at `path`, QuietError if the load ends or `cpu` does not exist.
+    in this context. Raises UsageError if no load answers at `path`, QuietError if the load ends or `cpu` does not
+    exist.
     """
     with socket.socket(socket.AF_UNIX) as connection:
 

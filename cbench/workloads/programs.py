@@ -1,4 +1,4 @@
-"""Run the five workloads of NIST TN 1855 as commands, for instruments that read commands.
+"""Run the five workloads of NIST TN 1855 as commands, for instruments that measure commands.
 
     python -m cbench.workloads.programs 0 [times=N] [start=TERM]      compute the aliquot sequence from TERM, N times
     python -m cbench.workloads.programs 1 load=SOCKET [times=N]       the same, with dd on the same CPU (competing.py)
@@ -7,7 +7,7 @@
     python -m cbench.workloads.programs 4 [ms=N]                      read a clock until N milliseconds have elapsed
 
 Each program checks its result, and exits with 1 if the result is wrong. It prints one JSON object: the work done, and
-the time of the work itself, excluding Python's start, by each of CLOCKS and in ticks of cbench's own clock.
+the time of the work itself, excluding Python's start, by each of CLOCKS and in ticks of quiet's clock.
 
 Source: D. Flater, NIST Technical Note 1855 (2014), section 3.2. In the Note, the parameters are start 10^7, 8 processes
 and exponent 31, 5 blocks of 10 MiB, and ten seconds.

@@ -17,6 +17,7 @@ DOCUMENT = CHECKOUT / "docs" / "api.md"
 PAGE = DOCUMENT.read_text().partition("\n## cbench\n")[2]
 
 
+@pytest.mark.slow
 def test_the_documented_examples_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     blocks = re.findall(r"^```python\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)

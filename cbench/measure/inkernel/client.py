@@ -23,8 +23,7 @@ from quiet import QuietError, Reader, Refused, UsageError, parse_cpus
 
 DEVICE = "/dev/cbench"
 WORKLOADS = ("empty", "hash", "sieve", "memory", "chase", "branch")
-"""The files of cbench/c/workloads that the module includes; the others use floating point, a system call, or too much
-time."""
+"""The files of cbench/c/workloads that the module includes; the others use floating point or the C library."""
 
 VERSION = 1
 PARAMS_MAX = 6
@@ -33,7 +32,7 @@ REGION_NS, REGION_MAX_NS = 100_000_000, 500_000_000
 STOP_MACHINE = 1
 COUNTERS = {"auto": 0, "cycles": 1, counters.ticks_name(): 2}
 LIMITS = {"sieve": ("n", 2**32 - 1), "memory": ("size", 2**30), "chase": ("size", 2**30), "branch": ("n", 2**26)}
-"""The parameter of a workload that the module limits, and its maximum (cbench/c/workloads/workloads.h, regions.c)."""
+"""The parameter of a workload that the module limits, and its maximum (c/workloads/workloads.h, kmod/regions.c)."""
 LINKS_MAX = 2**22
 """The maximum of size / stride, the number of links of `chase`, in the kernel module."""
 

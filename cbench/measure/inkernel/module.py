@@ -94,7 +94,7 @@ def why_absent(host: Reader | None = None) -> str:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Build the module in the given directory and print how to load it. Returns the exit code."""
+    """Build the module in the given directory and, unless KDIR is set, print how to load it. Returns the exit code."""
     release = platform.release()
     folder = Path(arguments[0] if arguments else f"cbench-kmod-{release}")
     try:

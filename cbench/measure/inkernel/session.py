@@ -16,10 +16,10 @@ from cbench.stats.quantum import quantum
 from quiet import QuietError, UsageError
 
 CHUNK = 1000
-"""The number of trials in one request, and so the most that are lost if the measurement is interrupted."""
+"""The most trials that one request adds, and so the most that are lost if the measurement is interrupted."""
 AGAIN = 10
-"""The number of trials discarded at the beginning of each request, because other programs may have used the caches
-since the previous request.
+"""The number of trials discarded at the beginning of each request after the warm-up, because other programs may have
+used the caches since the previous request.
 """
 HELD = "interrupts off", "interrupts off, every other CPU held by stop_machine()"
 
@@ -35,8 +35,8 @@ def check(workload: Workload, counter: str) -> None:
 
 
 def session(name: str, job: Job, stop_machine: bool, keeper: Keeper | None, enough: Enough | None) -> Session:
-    """Measure a job with interrupts off, in requests of CHUNK trials; the keeper receives each request's trials when it
-    ends.
+    """Measure a job with interrupts off, in requests of CHUNK trials; the keeper receives each request's trials when
+    the request ends.
 
     `enough` may end the measurement early. Raises QuietError if the module cuts a request short, and the errors of
     client.measure().

@@ -148,8 +148,8 @@ def analyze(
     """Analyze all series.
 
     With several hosts, each host is a stratum, except with the published definitions, which pool hosts. `keep`: moves
-    the sorted values of a series out of memory; None for data in memory, which are analyzed on all CPUs if there are at
-    least SHARED values. `progress`: called with the step, the completed series and their total; only with `keep`.
+    the sorted values of a series out of memory; None for data in memory, which several processes analyze if there are
+    at least SHARED values. `progress`: called with the step, the completed series and their total; only with `keep`.
     """
     whole, slices = trials.grouped()
     trials = whole if rules.published else aligned(whole)
@@ -377,7 +377,7 @@ def _part(values: Values, failed: int, ordered: Values | None = None) -> OrderSa
 
 
 def _delta(fixed: float, random: float) -> float | None:
-    """(fixed - random)/fixed in %, with the paper's sign; None if the fixed value is 0 or missing."""
+    """(fixed - random)/fixed in %, with the paper's sign; None if the fixed value is 0, or if one is missing."""
     if np.isnan(fixed) or np.isnan(random) or fixed == 0:
         return None
     return 100 * (fixed - random) / fixed

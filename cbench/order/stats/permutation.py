@@ -1,7 +1,7 @@
 """Compute p-values of two samples' rank sums from the distribution of H under permutation of the labels.
 
 The chi-squared distribution is only the limit: in the tail that Bonferroni's correction uses, H of 20 + 20 values
-reaches p < 0.0025 in only 0.19 % of cases; with ties and unequal samples, the error is far larger, in either direction.
+reaches p < 0.0025 in only 0.20 % of cases; with ties and unequal samples, the error is far larger, in either direction.
 Therefore, p is computed in one of three ways:
 
 - The permutations are counted, ties included, if that takes at most WORK additions, or if there are so few distinct

@@ -21,7 +21,7 @@ Values = NDArray[np.float64]
 LARGEST = 10.0
 """The largest shift considered: ten times the median."""
 POINTS = 32
-"""A larger sample is represented by this many quantiles."""
+"""A larger sample is represented by this many quantiles, or twice as many if it consists of paired differences."""
 
 
 def spread(*samples: Values) -> Values:

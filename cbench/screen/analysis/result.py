@@ -65,8 +65,8 @@ class EmptyCells:
 @dataclass(frozen=True, slots=True)
 class TreatmentSet:
     """A choice of treatments with its balance and aliasing. If no treatment remains, `balanced` and `orthogonal` are
-    None, and the last four keys are omitted. `seen_with`: the testable main effects, each with the interactions that
-    are aliased with it.
+    None, and the last four keys are omitted. `seen_with`: the testable main effects that are aliased with
+    interactions, each with these interactions.
     """
 
     name: str

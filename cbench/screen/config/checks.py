@@ -194,7 +194,7 @@ def _batches(screen: Screen, whole: TomlTable) -> None:
             raise whole.error_at(
                 ("screen", "sequence"),
                 f"lists the level {uneven[0]!r} {counts[uneven[0]]} times; batches = {screen.batches} requires each "
-                "level that many times",
+                f"level {screen.batches} times",
             )
 
 

@@ -43,7 +43,7 @@ LC_ALL = "C"
 
 # Factors. Each level has one or several of these keys, which set it:
 #   found = true                      set nothing: keep the host's setting
-#   environment = { NAME = "value" }  variables of the trial, of equal length, because their size moves the stack
+#   environment = { NAME = "value" }  variables of the trial, of equal length unless their size is the factor
 #   cpus = "2"                        CPUs to run the trial on
 #   aslr = false                      fixed addresses; true: random addresses
 #   flags = "-O2"                     $CBENCH_FLAGS of `build` in [screen]

@@ -2,7 +2,7 @@
 
 A block is an iteration of a batch, so every test within blocks compares values of one host only, and in the analysis of
 batches, the random effect of batches includes the hosts. First, each host's values of a response are scaled to a
-common median, or shifted to it unless all values are positive, as in `cbench order analyze`: J. L. Hodges, E. L.
+common median if all values are positive, otherwise shifted to it, as in `cbench order analyze`: J. L. Hodges, E. L.
 Lehmann, Ann. Math. Statist. 33 (1962) 482-497.
 """
 

@@ -32,7 +32,7 @@ NO_TREATMENTS = (
 MOST_LEVELS = 50
 MOST_TREATMENTS = 4096
 FEW_LEVELS = 3
-"""A column with more levels than this, each in fewer than two rows on average, is treated as measured values."""
+"""A column with more levels than this, each in fewer than two rows on average, is rejected as a probable response."""
 
 
 def read(path: Path, chosen: Chosen | None = None) -> Data:

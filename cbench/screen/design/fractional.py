@@ -17,7 +17,7 @@ from cbench.screen.design.factorial import MOST, TIMES, Treatment, effect_name
 
 ROMAN = ("0", "I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X", "XI", "XII", "XIII", "XIV", "XV", "XVI")
 MEANING = {
-    3: "main effects cannot be separated from two-factor interactions",
+    3: "some main effects cannot be separated from two-factor interactions",
     4: "main effects are clear of two-factor interactions, but some of these are aliased with each other",
     5: "main effects and two-factor interactions are clear of each other",
 }

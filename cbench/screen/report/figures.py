@@ -102,7 +102,7 @@ def _violins(axes: Any, samples: Sequence[Values], colors: Sequence[str], seed: 
 
 def silhouette(values: Values) -> Values:
     """The half width of a violin at each value, as a share of the maximum. It is a Gaussian kernel density with D. W.
-    Scott's bandwidth, computed at MOST_EXACT values or quantiles and linearly interpolated between them.
+    Scott's bandwidth, computed at up to MOST_EXACT values or quantiles and linearly interpolated between them.
     """
     around = values - np.median(values)
     around = around / np.abs(around).max()

@@ -106,7 +106,8 @@ def _short(label: str | None) -> str | None:
 
 def block_plots(key: str, plots: Mapping[str, BlockPlot | None], unit: str) -> str:
     """An SVG with a panel for each of the first MOST_FACTORS primary factors, all with the same scale. Each combination
-    of the other factors' levels has a box that contains the means at the primary factor's levels.
+    of the other factors' levels (the first MOST_BOXES of them) has a box that contains the means at the primary
+    factor's levels.
     """
     shown = [(name, each) for name, each in plots.items() if each][:MOST_FACTORS]
     means = [mean for _, each in shown for box in each.boxes for mean in box.means if mean is not None]

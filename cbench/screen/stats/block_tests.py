@@ -48,11 +48,12 @@ class EffectTest:
 
     `estimate`: for factors with two levels, the mean of the differences of matched treatments (half of it for an
     interaction), with `se`, its standard error over the blocks; otherwise MainEffect.effect or Interaction.effect (None
-    if a cell is missing), without `se`. `p_plain`: the p-value from the differences themselves instead of their ranks,
-    a test of means that loses power with long tails. `p_within`: the p-value by ranks, for RANKS and PLOTS; None
-    for other methods, and if ranks cannot test the effect. `error_df`: degrees of freedom of `se`. `differences`: for a
-    factor with more than two levels, the difference of each further level from the first. `p_family`: for contrasts
-    that are judged against each other, the probability of a contrast this large anywhere among them.
+    if a cell is missing), without `se`. `p_plain`: for RANKS, the p-value from the differences themselves, a test of
+    means that loses power with long tails; for other methods, `p`. `p_within`: the p-value by ranks, for RANKS and
+    PLOTS; None for other methods, and if ranks cannot test the effect. `error_df`: degrees of freedom of `se`.
+    `differences`: for a factor with more than two levels, the difference of each further level from the first.
+    `p_family`: for contrasts that are judged against each other, the probability of a contrast this large anywhere
+    among them.
     """
 
     by: str

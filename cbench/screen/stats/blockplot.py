@@ -46,9 +46,9 @@ class BlockPlot:
     factor has an effect; `agreeing`: the number of boxes with the most frequent `order`. With two levels, `p_one` and
     `p_two` are the p-values of the sign test of `agreeing` (ties omitted). For a hard-to-change factor, `chance` counts
     one independent outcome per combination of the other hard factors, however many boxes share its batches, and there
-    is no sign test. `p`: `chance` if consistent; otherwise `p_two`, or None for more than two levels, which have no
-    test. `needed`: the number of boxes required for a chance of at most alpha; `able`: whether there are enough boxes
-    for the plot to be significant.
+    is no sign test. `p`: `chance` if consistent; otherwise `p_two`, which is None without a sign test. `needed`: the
+    number of boxes required for a chance of at most alpha; `able`: whether there are enough boxes for the plot to be
+    significant.
     """
 
     levels: tuple[str, ...]

@@ -26,7 +26,7 @@ LENTH = "Lenth's pseudo standard error"
 FEWEST = 3
 """The fewest contrasts for the method."""
 DRAWN = 2_000_000
-"""The maximum number of simulated contrasts."""
+"""The number of simulated contrasts, unless this is fewer than 1,000 sets or more than MOST_SETS."""
 MOST_SETS = 20_000
 LARGEST_ORDER = 4
 """With more than 10 factors, the maximum number of factors in an interaction that is named."""
@@ -90,8 +90,8 @@ def contrasts(levels: Levels, highest: int | None = None) -> tuple[Contrast, ...
 
 
 def lenth(values: Sequence[Contrast], means: Values, confidence: float = 0.95) -> LenthTest | None:
-    """Lenth's test of contrasts; None if there are too few contrasts, or if more than half of them are 0. `means`: one
-    value of each treatment; `confidence`: the level of the margin of error.
+    """Lenth's test of contrasts; None if there are fewer than FEWEST, or if the pseudo standard error is 0. `means`:
+    one value of each treatment; `confidence`: the level of the margin of error.
     """
     m = len(values)
     if m < FEWEST:

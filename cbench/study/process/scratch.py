@@ -16,8 +16,8 @@ PREFIX = "cbench-scratch-"
 
 @contextmanager
 def scratch() -> Iterator[Path]:
-    """A context with an empty directory, which this process locks and removes at the end. Directories that no process
-    locks are removed first.
+    """A context with an empty directory, which this process locks and removes at the end. This user's directories that
+    no process locks are removed first.
     """
     _remove_stale()
     folder, lock = _locked()

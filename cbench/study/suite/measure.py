@@ -33,7 +33,7 @@ def measure(
     study_folder: str,
     environment: Mapping[str, str],
 ) -> list[Ended]:
-    """Run the tests with the numbers in `order`, in this order, in one process.
+    """Run the tests with the numbers in `order` in one process, in this order if the harness allows it.
 
     Returns one trial per test, in the order in which they ran. `names`: the names of all tests; `position`: the
     position of the first test in its run. Any failure is recorded in the trials' `failure`.

@@ -20,6 +20,7 @@ def test_a_file_against_itself_is_not_a_difference(a: Path) -> None:
     assert one(a, a)["ratio"] == 1
 
 
+@pytest.mark.slow
 def test_the_table_names_the_spread_of_the_processes(a: Path, b: Path) -> None:
     assert " spread between processes (highest - lowest) " in cbench("compare", str(a), str(b)).stdout
 
@@ -46,6 +47,7 @@ def test_pyperfs_own_files_are_compared(tmp_path: Path) -> None:
     assert row["ratio"] > 2
 
 
+@pytest.mark.slow
 def test_the_outcomes_of_many_tests_are_counted_and_corrected_for_their_number(tmp_path: Path) -> None:
     a, b = tmp_path / "a.db", tmp_path / "b.db"
     for number, scale in enumerate((1e6, 1.0002e6, 1.2e6)):

@@ -66,6 +66,7 @@ def test_an_answer_from_few_processes_says_so() -> None:
     assert line.endswith("; not reliable: only 8 of at least 16 processes have a number")
 
 
+@pytest.mark.slow
 def test_processes_that_differ_by_a_neighbor_are_better_without_it(noise: random.Random) -> None:
     result = examined(
         *(
@@ -79,6 +80,7 @@ def test_processes_that_differ_by_a_neighbor_are_better_without_it(noise: random
     assert first.difference == pytest.approx(result.detectable.difference / first.gain)
 
 
+@pytest.mark.slow
 def test_isolation_is_advised_if_interrupted_trials_move_the_median(noise: random.Random) -> None:
     result = examined(
         *(
@@ -91,12 +93,14 @@ def test_isolation_is_advised_if_interrupted_trials_move_the_median(noise: rando
     assert result.causes["interrupt LOC (Local timer interrupts)"] > 100
 
 
+@pytest.mark.slow
 def test_where_nothing_else_helps_more_processes_do(noise: random.Random) -> None:
     result = examined(*(process(100_000 * (1 + noise.gauss(0, 0.003))) for _ in range(40)))
     assert [each.remedy for each in result.remedies] == ["40 processes per side instead of 10"]
     assert result.remedies[0].gain == pytest.approx(2)
 
 
+@pytest.mark.slow
 def test_time_stolen_by_the_host_is_a_share_and_its_absence_a_gain(noise: random.Random) -> None:
     stolen = [n % 3 == 0 for n in range(45)]
     values = [100_000 * (1 + 0.05 * taken * noise.random()) for taken in stolen]
@@ -111,6 +115,7 @@ def test_a_machine_that_repeats_exactly_needs_no_remedy() -> None:
     assert result.remedies == () or result.remedies[0].gain <= 2
 
 
+@pytest.mark.slow
 def test_calibrated_headlines_can_be_distinguished_by_less_than_a_step(noise: random.Random) -> None:
     made = tuple(trials(Core(interrupted=0), 30))
     session = Session(cores.COUNTER, made, Settling(), "all", "fixed", "none", "/proc/interrupts", 0)
@@ -124,6 +129,7 @@ def test_calibrated_headlines_can_be_distinguished_by_less_than_a_step(noise: ra
     assert dict(lines(found))["time"].startswith("measured in time, as by most tools: differences below ")
 
 
+@pytest.mark.slow
 def test_a_shared_core_is_named_with_its_other_thread() -> None:
     result = examined(*(process(100_000 + n) for n in range(12)), siblings=frozenset({5}))
     assert dict(lines(result))["core"].startswith("CPU 1 shares its core with CPU 5")
@@ -134,6 +140,7 @@ def test_shares_have_two_digits_and_quartiles_are_ranks() -> None:
     assert quartile_range(range(100)) == 50
 
 
+@pytest.mark.slow
 def test_medians_stand_in_where_the_counter_has_no_result() -> None:
     processes = [replace(process(100_000 + n), headline=None if n < 8 else 1.0) for n in range(12)]
     found = Examination(1, frozenset(), frozenset(), tuple(processes), 12.0)

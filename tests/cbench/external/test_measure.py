@@ -122,6 +122,7 @@ def test_the_headline_is_the_median_with_its_interval_by_ranks() -> None:
     assert estimate([1, 2, 3], "trials").interval is None
 
 
+@pytest.mark.slow
 def test_the_ratio_to_the_first_command_has_an_interval() -> None:
     result = commands_result(measured(make(["true"], ["sleep 0.2"], trials=8, **FAST)))
     first, second = result.results

@@ -102,6 +102,7 @@ def test_the_last_line_on_stderr_is_kept_for_each_run_alone(launcher: Launcher) 
     assert launcher.run(*script("echo x >&2")).errors == "x"
 
 
+@pytest.mark.slow
 def test_a_program_that_takes_too_long_is_ended_with_its_children() -> None:
     with Launcher(os.environ, None, 1.5) as launcher:  # in which the second program ends, however busy the host is
         with pytest.raises(UsageError, match=r"timed out after 1\.5 s"):

@@ -119,6 +119,7 @@ def test_ansible_is_imported_by_nothing_but_the_modules_that_run_on_nodes() -> N
     assert loaded.stdout == "False\n"
 
 
+@pytest.mark.slow
 def test_ansible_shows_the_documentation_of_every_module() -> None:
     names = [f"quiet_cbench.bench.{each}" for each in ("boot", "noise", "profile", "study")]
     done = subprocess.run(
@@ -128,6 +129,7 @@ def test_ansible_shows_the_documentation_of_every_module() -> None:
     assert all(json.loads(done.stdout)[name]["doc"]["options"] for name in names)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("role", ["install", "node"])
 def test_the_argument_spec_of_a_role_has_its_variables_and_their_defaults(role: str) -> None:
     name = f"quiet_cbench.bench.{role}"

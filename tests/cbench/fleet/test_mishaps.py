@@ -84,6 +84,7 @@ def test_of_two_nodes_in_one_directory_one_is_refused(tmp_path: Path) -> None:
     assert not (tmp_path / "out" / "results" / f"{refused}.db").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "key", ["ansible_password", "ansible_become_pass", "ansible_private_key", "ansible_ssh_private_key_passphrase"]
 )
@@ -218,6 +219,7 @@ def test_a_copy_in_a_directory_with_any_name_is_checked(tmp_path: Path) -> None:
     assert [each.name for each in tmp_path.iterdir()] == ["run#1 50%?"]
 
 
+@pytest.mark.slow
 def test_the_status_is_shown_while_another_controller_works(tmp_path: Path) -> None:
     node = state.NodeState(state=RUNNING, trials_done=3, trials=12)
     state.store(tmp_path / ".", state.FleetState("1", str(study(tmp_path)), "hosts").with_node("n0", node))

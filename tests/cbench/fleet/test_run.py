@@ -312,6 +312,7 @@ def test_a_store_that_had_all_its_trials_before_it_finished_is_fetched_again(tmp
     assert not each._due("n", replace(node, state=RUNNING), growing=True)
 
 
+@pytest.mark.slow
 def test_the_ansible_that_a_killed_controller_left_is_waited_for(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -58,6 +58,7 @@ def answers(monkeypatch: pytest.MonkeyPatch, texts: list[str], code: int = 0, er
     return executed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("response", "unit"), [("median", "ns"), ("spread", "ticks"), ("floor", "ticks")])
 def test_workloads_are_measured_in_time_whatever_counters_there_are(response: str, unit: str) -> None:
     options = KnobOptions(response=response, words=("hash",), trials=8)

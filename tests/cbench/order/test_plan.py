@@ -65,6 +65,7 @@ def test_the_remark_about_too_few_runs_agrees_with_the_analysis(tmp_path: Path) 
             assert words[0].endswith("set study.repetitions to 5 or more")
 
 
+@pytest.mark.slow
 def test_after_a_run_the_duration_is_known_and_the_store_is_named(tmp_path: Path) -> None:
     written(tmp_path, study({"a": "sleep 0.05; echo 1"}, "repetitions = 5"))
     assert plan(tmp_path)["left_s"] is None

@@ -72,6 +72,7 @@ def test_on_a_machine_of_two_states_it_is_found_as_often_and_smaller_ones_by_luc
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MACHINES)
 def test_equal_code_is_called_different_in_at_most_one_of_twenty(name: str) -> None:
     named = detectable(MACHINES[name](np.random.default_rng(3), 200), 10, 1)
@@ -88,6 +89,7 @@ def test_the_share_found_is_that_of_the_comparison_itself() -> None:
         assert (called == LOWER) == (high < 0)
 
 
+@pytest.mark.slow
 def test_the_answer_lies_in_its_range_and_a_longer_look_narrows_that() -> None:
     draw = MACHINES["normal"]
     short, long = (detectable(draw(np.random.default_rng(2), n), 10, 1) for n in (8, 200))
@@ -106,6 +108,7 @@ def test_four_times_the_processes_detect_half_the_difference() -> None:
     assert found_share(logs, 40, few.difference / 2, 9, 2000) == pytest.approx(0.8, abs=0.06)
 
 
+@pytest.mark.slow
 def test_a_machine_without_any_spread_detects_one_step_of_its_counter() -> None:
     named = detectable([100.0] * 10, 10, 1, step=0.01)
     assert named == Detectable(0.01, 0.01, 0.01, 10, 1.0, 0.0)

@@ -50,6 +50,7 @@ def test_the_host_with_another_effect_has_the_smallest_p_and_two_hosts_have_none
     assert against_others(means[:2]) == [None, None]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("unlike", "most"), [(0, 0.02), (1, 0.02), (2, 0.02)])
 def test_ordinary_hosts_are_not_accused_beside_unlike_ones(unlike: int, most: float) -> None:
     """Five hosts with eight pairs each; the others must not be accused (Holm, at 1 %) more often than that."""

@@ -99,6 +99,7 @@ def test_files_with_different_columns_are_rejected(tmp_path: Path) -> None:
         analyze(*parts, values=["ns"])
 
 
+@pytest.mark.slow
 def test_a_page_is_written_from_several_files(tmp_path: Path) -> None:
     parts = split(study(), tmp_path / "parts", [100])
     reported(OrderOptions(str(parts[0]), more=[str(each) for each in parts[1:]]), str(tmp_path / "page.html"))

@@ -126,6 +126,7 @@ def test_impossible_requests_are_reported_in_one_line_and_nothing_is_measured(
     assert (tmp_path / "text").read_text() == "x"
 
 
+@pytest.mark.slow
 def test_without_numpy_one_line_is_printed_before_anything_is_measured(tmp_path: Path) -> None:
     code = (
         "import sys\n"

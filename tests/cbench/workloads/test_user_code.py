@@ -188,6 +188,7 @@ def test_a_trial_that_touches_new_memory_is_polluted_by_a_page_fault(library: Pa
     assert all("page fault" in polluted["cause"] for polluted in result["polluted"])
 
 
+@pytest.mark.slow
 def test_a_trial_longer_than_a_tick_sees_interrupts_by_name_unless_isolated(library: Path) -> None:
     (result,) = measured(f"{library}:sum", params=["n=30000000"], trials=3)["results"]
     named = [polluted["cause"] for polluted in result["polluted"] if "interrupt" in polluted["cause"]]

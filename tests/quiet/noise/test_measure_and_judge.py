@@ -109,6 +109,7 @@ def test_a_wrong_value_is_reported_in_one_line_that_names_its_option(
         is_error(quiet("noise", "--cpus", ONLINE[-1], option, value), 2, option)
 
 
+@pytest.mark.slow
 def test_without_cpus_the_isolated_ones_are_measured_or_the_last_of_this_process(
     quiet: Quiet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -124,6 +125,7 @@ def test_without_cpus_the_isolated_ones_are_measured_or_the_last_of_this_process
     assert measured() == [str(mine[0])]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(len(ONLINE) < 2, reason="on a single CPU everything is measured")
 def test_a_command_that_may_use_no_other_cpu_interrupts_the_measured_one_itself(quiet: Quiet) -> None:
     args = ("noise", "--cpus", ONLINE[-1], "--duration", "0.1", "--no-trace", "--json")

@@ -149,6 +149,7 @@ def waited_ns(pid: int) -> int:
     return times.wait_ns
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("seconds", "timed"), [(0.3, False), (1.05, True)])
 def test_chains_are_timed_only_after_a_command_of_a_second(seconds: float, timed: bool) -> None:
     def work() -> None:

@@ -73,6 +73,7 @@ def run(host: Host, pid: int) -> RunGroup:
     return found
 
 
+@pytest.mark.slow
 def test_what_outlives_a_command_returns_to_the_cgroup_of_the_command_itself(
     host: Host, command: subprocess.Popen[bytes]
 ) -> None:
@@ -83,6 +84,7 @@ def test_what_outlives_a_command_returns_to_the_cgroup_of_the_command_itself(
     assert command.poll() is None
 
 
+@pytest.mark.slow
 def test_what_cannot_return_is_ended(host: Host, command: subprocess.Popen[bytes]) -> None:
     found = run(host, command.pid)
     for path in (f"{CGROUPS}/command/cgroup.procs", f"{CGROUPS}/caller/cgroup.procs"):

@@ -202,6 +202,7 @@ def test_who_waits_at_a_helper_that_stays_does_not_keep_it_from_ending(root: Pat
     assert interval(root) == "1"
 
 
+@pytest.mark.slow
 def test_connections_to_a_helper_that_stays_do_not_become_any_number_of_processes(
     root: Path, helpers: list[int]
 ) -> None:

@@ -159,6 +159,7 @@ def test_the_waiter_of_a_job_that_is_over_leaves_the_next_job_alone(root: Path) 
     assert calls(root) == before
 
 
+@pytest.mark.slow
 def test_a_job_that_starts_while_another_one_ends_waits_for_it(root: Path) -> None:
     first = process(root, 77, "/user")
     process(root, 78, "/user")

@@ -7,11 +7,14 @@ import subprocess
 import sys
 import time
 
+import pytest
+
 from quiet.host.host import Host
 from quiet.run.observation import RunObserver
 from quiet.run.protocol import CommandDone, RunEnded
 
 
+@pytest.mark.slow
 def test_interruptions_that_are_only_counted_are_not_part_of_the_lost_time() -> None:
     command = subprocess.Popen([sys.executable, "-c", "while True: pass"])
     try:

@@ -30,6 +30,7 @@ def test_a_limit_of_the_caller_is_not_inherited(tmp_path: Path, name: str, wante
     assert os.waitpid(pid, 0)[1] == 0
 
 
+@pytest.mark.slow
 def test_a_terminal_that_sudo_closes_at_its_end_does_not_end_the_helper(monkeypatch: pytest.MonkeyPatch) -> None:
     """sudo's monitor leads the session of a terminal of its own (use_pty), and ends with its command."""
     new_session = os.setsid

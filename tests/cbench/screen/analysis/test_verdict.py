@@ -132,6 +132,7 @@ def test_an_effect_that_is_balanced_or_unknown_has_no_mark() -> None:
     assert render_screen.size(EffectSize(effect=0.25, signed=False, testable=True)) == "0.25"
 
 
+@pytest.mark.slow
 def test_one_interaction_aliased_with_many_main_effects_is_not_said_to_matter(tmp_path: Path) -> None:
     """Twelve runs of Plackett and Burman in which nothing but B and C together does anything."""
     draw = np.random.default_rng(1)
@@ -152,6 +153,7 @@ def test_one_interaction_aliased_with_many_main_effects_is_not_said_to_matter(tm
     assert not significant & {"B", "C"}
 
 
+@pytest.mark.slow
 def test_aliased_interactions_are_tested_as_their_sum(tmp_path: Path) -> None:
     draw = np.random.default_rng(2)
     half = best_fraction("ABCD", 8).treatments
