@@ -127,7 +127,7 @@ class Knob(NamedTuple):
     noticed: str = ""  # side effects for others on the machine while it is applied, in a few words
     kernels: str = ""  # kernel releases in which it exists or works; "" for all from 6.1
     path: str = ""  # the kernel's file or call, if no target names it
-    effect: str = ""  # the measured effect, with kernel and machine, if effects.toml has no entry
+    effect: str = ""  # the measured effect, with kernel and machine; "" if it is in effects.toml or was not measured
 
     @property
     def paths(self) -> str:

@@ -36,7 +36,7 @@ preset = "pytest-benchmark"
 program = ["pytest"]
 isolated = true
 """
-OTHER_SUITE = SUITE.replace("pytest-benchmark", "go").replace("true", '"both"')
+OTHER_SUITE = SUITE.replace("pytest-benchmark", "go").replace("true", '"both"').replace("timeout = 5", "timeout = 6")
 SCREEN = """\
 [screen]
 iterations = 2
