@@ -8,9 +8,9 @@ the excess over the median was spent outside this kernel.
 2. If the trace is complete and a gap of STALL_NS or more contains no frame, no traced code ran. In a virtual machine,
 the hypervisor ran; on bare metal, the cause is firmware only if the processor counted an SMI (name_smis). A shorter gap
 is a stall of the processor itself.
-3. If an interrupt or softirq in a virtual machine took far longer than others of the same name (Pauses), the hypervisor
-preempted the CPU during the handler. The usual time is attributed to the handler, and the rest to a cause of kind HOST
-whose `by` names the handler.
+3. If a handler (of an interrupt, a softirq or a timer) in a virtual machine took far longer than usual (Pauses), the
+hypervisor preempted the CPU during the handler. The usual time is attributed to the handler, and the rest to a cause of
+kind HOST whose `by` names the handler.
 4. If the trace is incomplete, a gap that has no frame and ends after the trace's end stays unattributed.
 """
 

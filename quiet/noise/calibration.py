@@ -47,7 +47,7 @@ def _step(common: Sequence[int]) -> int:
         else:
             places.append([value])
     middles = [sum(place) / len(place) for place in places]
-    least = min((b - a for a, b in pairwise([0, *middles]) if b - a > 4), default=0)  # one or two ticks are rounding
+    least = min((b - a for a, b in pairwise([0, *middles]) if b - a > 4), default=0)  # a few ticks may be rounding
     if not least or len(middles) < 2:
         return 1
     last = middles[-1]

@@ -16,8 +16,8 @@ VECTOR, IRQ, SOFTIRQ, NMI = "vector", "irq", "softirq", "nmi"
 PULLED = "pulled timer"  # kind of a cause: a TIMER that was queued on another CPU
 COUNTED = "counted"  # an interrupt that the kernel counted and did not trace
 HRTIMER, TIMER, WORK, CALL, THREAD, FAULT = "hrtimer", "timer", "work", "call", "thread", "fault"
-# The net time of frames of these kinds belongs to the inner frames of the listed kinds. A function that a task calls on
-# its own CPU is no CALL frame (CallStack._local).
+# The net time of frames of these kinds belongs to their first inner frame of a listed kind. A function that a task
+# calls on its own CPU is no CALL frame (CallStack._local).
 CARRIED = {
     VECTOR: (HRTIMER, CALL),
     IRQ: (HRTIMER, CALL),

@@ -25,9 +25,10 @@ the units of the core equally. A longer wide chain was interrupted.
 CLUSTER, CLUSTER_SHARE, CLUSTER_LEAST = 0.02, 0.03, 3
 """The lowest cluster: its width as a share, its minimum share of the values, and its minimum number of values."""
 ALONE = {"x86_64": 0.3}
-"""The largest wide-to-narrow ratio of an unshared core. x86: 0.34 with 3 ALUs, 0.27 with 4 (0.5 shared), 0.289 with the
-5 of Golden Cove (0.36 shared), whose ports conflict; cores with 2 ALUs have only one thread. On other architectures,
-cores with 2 ALUs (0.53) are common, and cores with several threads are rare."""
+"""The largest wide-to-narrow ratio that counts as unshared. On x86, an unshared core has 0.27 with 4 ALUs (0.5 shared)
+and 0.289 with the 5 of Golden Cove (0.36 shared), whose ports conflict. Cores with 3 ALUs (0.34, before 2013) and with
+2 ALUs always count as shared. On other architectures, cores with 2 ALUs (0.53) are common, and cores with several
+threads are rare."""
 EMULATOR = "parallel additions, or additions with carry, take longer than on any processor: the CPU is emulated"
 ALWAYS = "the core is shared all the time"
 SCALAR = 0.85

@@ -1,4 +1,7 @@
-"""Report a command and its interruptions, for `quiet why` and `quiet run`. The fields are the keys of the JSON."""
+"""Report a command and its interruptions, for `quiet why` and `quiet run`.
+
+The fields of CommandReport are keys of the JSON.
+"""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ def run_times(reader: Reader) -> dict[int, RunTimes]:
 
 
 def ran(reader: Reader, before: Mapping[int, RunTimes]) -> list[TaskTimes]:
-    """The tasks that have run since `before`, with the times since then, longest first."""
+    """The tasks that have got a CPU and run since `before`, with the times since then, longest first."""
     since = []
     for pid, tid, times in _threads(reader):
         then = before.get(tid, RunTimes())
@@ -119,7 +119,7 @@ class CommandTasks:
         """The CPU time of all tasks, including ended ones, in nanoseconds; None if unknown.
 
         For a process, this is the CPU time of the process and of the children that it has waited for, in steps of
-        USER_HZ.
+        1/USER_HZ s.
         """
         text = self._reader.text(f"{self.cgroup}/cpu.stat") if self.cgroup else None
         rows = dict(line.split(" ", 1) for line in (text or "").splitlines() if " " in line)

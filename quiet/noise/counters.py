@@ -117,7 +117,7 @@ class Count:
 
 
 def compare(cpu: int, before: Counters, after: Counters, frames: list[Frame] | None) -> dict[str, Count]:
-    """The lines whose count increased on a CPU, with the number of traced interrupts between the two readings.
+    """The lines with counted or traced interrupts on a CPU between the two readings.
 
     `frames`: None without a complete trace.
     """

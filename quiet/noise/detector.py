@@ -1,4 +1,4 @@
-"""Run the detector: one pinned process per CPU, without other work."""
+"""Run detectors, each in a process that is pinned to its CPU."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import contextlib
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import ceil
 from multiprocessing.connection import Connection
 from statistics import median
 from struct import Struct
@@ -135,7 +136,7 @@ class Detector(Pinned):
             least_ns = wanted_ns * least / self._placed.threshold
             raise UsageError(
                 f"--threshold {wanted_ns:g}ns: shorter than two iterations of the loop on CPU {self.cpu}; "
-                f"write {least_ns:.0f}ns or more"
+                f"write {ceil(least_ns)}ns or more"
             )
 
     def interruption(self) -> float:

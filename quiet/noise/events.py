@@ -1,8 +1,8 @@
 """Define the kernel events to trace and how each one changes the frames (see call_nesting.py).
 
 Sources: include/trace/events/*.h and arch/x86/include/asm/trace/{irq_vectors,exceptions}.h. Events that a kernel lacks
-are omitted: csd:* and ipi:ipi_send_cpu require Linux 6.4, timer_migration:* requires 6.9, irq_vectors:* exists on x86
-only, ipi:ipi_entry on arm only.
+are omitted: ipi:ipi_send_cpu requires Linux 6.4, csd:* requires 6.5, timer_migration:* requires 6.9, irq_vectors:*
+exists on x86 only, ipi:ipi_entry on arm only.
 """
 
 from __future__ import annotations

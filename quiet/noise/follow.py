@@ -132,7 +132,10 @@ class Follower:
             self._off()
 
     def ns(self, ticks: int) -> float:
-        """Convert ticks to nanoseconds, at the clock's rate up to the last take() or, before any take(), up to now."""
+        """Convert ticks to nanoseconds, at the clock's rate up to the last take().
+
+        Before any take(), it is the rate up to the first call of ns().
+        """
         if self._rate is None:
             self._rate = Clock(self._first, clock.moment())
         return self._rate.ns(ticks)

@@ -1,4 +1,7 @@
-"""Define data classes for the interruptions of a command (observe.py). The fields are keys of the JSON."""
+"""Define data classes for the interruptions of a command (observe.py).
+
+The fields of InterruptionCause are keys of the JSON.
+"""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ def boot_parameters(facts: Facts, cpu: int) -> frozenset[str]:
 
 
 def absent_parameters(facts: Facts) -> dict[str, str]:
-    """The kernel parameters that this kernel lacks, each with the reason."""
+    """Those of the parameters nohz_full and rcu_nocbs that this kernel lacks, each with the reason."""
     exists = facts.reader.exists
     absent = {}
     if not exists(f"{CPU}/nohz_full"):  # drivers/base/cpu.c

@@ -111,16 +111,17 @@ def duration(text: str | None, seconds: float) -> float:
         return seconds
     seconds = budgets.parse_seconds(text, "--duration")
     if 0 < seconds < 0.1 or seconds > LONGEST_S:
-        raise UsageError(f"--duration {text}: must be from 0.1 s to seven days")
+        raise UsageError(f"--duration {text}: must be 0 or from 0.1 s to seven days")
     return seconds
 
 
 def priority(text: str | None) -> int:
     """The value of --fifo as a number; 0 if not given. Raises UsageError for anything but a real-time priority."""
-    fifo = "0" if text is None else text
-    if not (fifo.isascii() and fifo.isdecimal() and int(fifo) <= MOST_PRIORITY) or text == "0":
-        raise UsageError(f"--fifo {fifo!r}: must be a real-time priority from 1 to {MOST_PRIORITY}")
-    return int(fifo)
+    if text is None:
+        return 0
+    if not (text.isascii() and text.isdecimal() and 1 <= int(text) <= MOST_PRIORITY):
+        raise UsageError(f"--fifo {text!r}: must be a real-time priority from 1 to {MOST_PRIORITY}")
+    return int(text)
 
 
 @dataclass(frozen=True, slots=True)

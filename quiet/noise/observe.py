@@ -1,4 +1,4 @@
-"""Observe, from a process on another CPU, the interruptions of CPUs while a command runs there.
+"""Observe, from another process, the interruptions of CPUs while a command runs there.
 
     observer = Observer(Host(), cpus, CommandTasks(Host(), pid=child))
     observer.start()

@@ -18,7 +18,8 @@ from quiet.noise.events import EventType, Symbol, Values
 from quiet.noise.interruptions import TRACE, Observation
 
 _PREEMPTED = 0x100  # TASK_REPORT_MAX in prev_state: still runnable (include/trace/events/sched.h)
-# sched_switch is replaced by a type with one more field; the command's own page faults are frequent and do not count
+# sched_switch is replaced by a type with one more field; the command's own page faults are frequent and do not count;
+# tick_stop reports no code that ran
 _LEFT_OUT = {"sched_switch", "page_fault_user", "tick_stop"}
 BUFFERS_KB = 65_536  # for all CPUs together
 MOST_KB, LEAST_KB = 8_192, 512  # for one CPU

@@ -1,4 +1,7 @@
-"""Run C loops that measure, each in a process that is pinned to one CPU, has locked memory, and runs no Python."""
+"""Run C loops that measure, each in a process that is pinned to one CPU and runs no Python while it measures.
+
+The process locks its memory if that is permitted.
+"""
 
 from __future__ import annotations
 

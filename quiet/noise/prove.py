@@ -174,7 +174,7 @@ def recover(host: Host) -> str:
         return ""
     try:
         pid, started, before = json.loads(text)
-    except ValueError:
+    except (ValueError, TypeError):
         return f"{_RECORD} is damaged: remove it"
     if start_time(host, pid) == started:
         return ""

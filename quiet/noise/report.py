@@ -72,7 +72,10 @@ class CauseReport:
 
 @dataclass(frozen=True, slots=True)
 class TaskReport:
-    """A task that ran on a CPU, from the scheduler's statistics: how often it got the CPU, and its total run time."""
+    """A task that ran and used this CPU last: how often it got a CPU, and its run time, both on all CPUs.
+
+    Source: the scheduler's statistics.
+    """
 
     task: str
     count: int

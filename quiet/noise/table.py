@@ -69,7 +69,8 @@ def _cpu(number: int, cpu: CpuReport, virtual: bool) -> Iterator[str]:
     )
     yield from _frequencies(cpu)
     if not cpu.gaps:
-        yield "  nothing interrupted it"
+        counted = interrupts(cpu.interrupts)
+        yield "  no interruption was as long as the threshold" if counted else "  nothing interrupted it"
         return
     values = ", ".join(f"{name} {show(length)}" for name, length in cpu.percentiles_ns.items())
     yield f"  gaps: {values}, shortest {show(cpu.min_ns)}"

@@ -175,7 +175,7 @@ class Instance:
         self._write("tracing_on", "1")
 
     def off(self) -> None:
-        """Stop tracing; recorded events stay until the instance is removed."""
+        """Stop tracing; recorded events stay until they are read or the instance is removed."""
         self._write("tracing_on", "0")
 
     def drain(self) -> None:

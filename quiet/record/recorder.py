@@ -81,7 +81,7 @@ class Recording(Reader):
         return exists
 
     def writable(self, path: str) -> bool:
-        """Like Reader.writable; also record files that can only be written."""
+        """Like Reader.writable; for root, also record files that can only be written."""
         self._keep(path)
         return super().writable(path)
 
@@ -120,7 +120,7 @@ class RecordReceipt(NamedTuple):
 
 
 def record(reader: Recording, file: str, redacted: bool = True) -> RecordReceipt:
-    """Write a gzip-compressed tar file of everything that quiet reads on this host to make a plan.
+    """Write a gzip-compressed tar file of all data that quiet reads on this host for plans, status and kernel check.
 
     The same content yields the same bytes. `redacted`: omit the data listed in redact.LEFT_OUT. Raises UsageError if
     the file already exists or cannot be written; then no partial file remains.
@@ -228,7 +228,10 @@ def _ask_kernel(reader: Recording) -> None:
 
 
 def _choices(facts: Facts) -> Iterable[CpuPartition]:
-    """Yield partitions that together isolate every CPU and take every SMT sibling offline."""
+    """Yield partitions that together isolate every online CPU.
+
+    If there are several cores, one partition takes all but one thread of each core offline.
+    """
     first = frozenset({min(facts.online)})
     rest = facts.online - first
     threads = frozenset().union(*(core - {min(core)} for core in facts.cores))

@@ -23,7 +23,7 @@ LEFT_OUT = (
     "kernel parameters that quiet does not know, and the values of root= and similar parameters",
     "boot loaders' files and units, except a rewritten form of the lines that quiet reads; files that quiet has stored",
     "names that users chose: interfaces, cgroups, services, boot menu entries, and swap files",
-    "mounts other than the kernel's own file systems",
+    "mounts other than the kernel's own file systems (the type of the root file system is kept)",
 )
 _UUID = re.compile(r"\b[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b")
 _LOADERS_OWN = "4a67b082-0a4c-41cf-b6c7-440b29bb8c4f"  # GUID of the boot loader interface, identical on all hosts
@@ -58,7 +58,7 @@ _OPTION = re.compile(  # an option of a mount; a hierarchy may have a name and a
     r"|cpu|cpuacct|cpuset|memory|io|blkio|pids|devices|freezer|net_cls|net_prio|perf_event|hugetlb|rdma|misc|name=systemd"
     r"|cdp(l2)?|mba_MBps|(mode|size|nr_inodes|pagesize)=\d+[kKmMgG]?"
 )
-# files in /proc whose content is kept; of other files, only the names are kept
+# files in /proc whose content is kept, besides those that Redaction.text() names; of the rest, only the names are kept
 _PROC = re.compile(
     r"/proc/(cgroups|config\.gz|cpuinfo|filesystems|interrupts|meminfo|irq/.*|sys/.*|xen/capabilities"
     r"|device-tree/.*|net/connector|schedstat|softirqs|uptime|loadavg|consoles|modules|version)"
@@ -83,7 +83,7 @@ class Redaction:
         return path in _OF_CONTAINERS or (whole.startswith(_PLACES) and not whole.startswith(_OURS))
 
     def path(self, path: str) -> str:
-        """The path with the names that users chose and the container IDs replaced."""
+        """The path with the names that users chose, addresses and identifiers (such as container IDs) replaced."""
         return self._ids(self._names.path(path))
 
     def text(self, path: str, text: str) -> str:
@@ -118,8 +118,8 @@ class Redaction:
         return self._ids(_SERIAL.sub(rf"\1 {MASKED}", text))
 
     def _mounts(self, text: str) -> str:
-        """The mounts of the kernel's own file systems, and the type of the root file system, which identifies a
-        container.
+        """The mounts of the kernel's own file systems, and the type of the root file system, which may show
+        that this is a container.
         """
         kept = []
         for line in text.splitlines():
@@ -189,7 +189,7 @@ class Redaction:
             return MASKED
         comm = self._comm(path, text.partition("(")[2].rpartition(")")[0])
         state = "T" if fields[0] == "T" else "S"
-        # keep the parent and the flags (proc_pid_stat(5)); the rest is private
+        # keep the parent, the flags (proc_pid_stat(5)), and whether the task is stopped; the rest is private
         kept = [state, fields[1], "0", "0", "0", "-1", fields[6], *["0"] * 13]
         return f"{text.partition(' ')[0]} ({comm}) {' '.join(kept)}"
 

@@ -81,7 +81,9 @@ def _boot_file(path: str, text: str) -> str | None:
 
 
 def _shell(text: str) -> Iterator[str]:
-    """Yield the assignments of kernel command lines and a few plain settings, with other variables substituted."""
+    """Yield quiet's marks, and the assignments of kernel command lines and a few plain settings, with other variables
+    substituted.
+    """
     others: list[str] = []
     for line in text.replace("\\\n", "").splitlines():
         if _MARK.fullmatch(line.strip()):

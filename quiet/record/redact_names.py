@@ -1,6 +1,6 @@
 """Redact names that users chose for interfaces, cgroups, units and boot menu entries, in paths and texts.
 
-Names from the kernel, systemd and distributions are kept.
+Known names from the kernel, systemd and distributions are kept.
 """
 
 from __future__ import annotations

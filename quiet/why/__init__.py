@@ -1,1 +1,1 @@
-"""Implement `quiet why`: run a command and report its interruptions, without changing the host."""
+"""Implement `quiet why`: run a command and report its interruptions, without changing the host's settings."""

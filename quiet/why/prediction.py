@@ -25,7 +25,9 @@ _KSOFTIRQD = re.compile(r"task ksoftirqd/\d+ ")
 class Prediction:
     """The effect of a profile on this host. `applied`: the profile is already applied.
 
-    `absent`: the knobs that this host lacks, with the reasons; `in_place`: the knobs that are already applied.
+    `absent`: the knobs, except those in _PLACING, for which the plan has skips but no changes, with the reasons; empty
+    if the profile is applied.
+    `in_place`: the knobs that are already applied; empty if the profile is not applied.
     """
 
     def __init__(self, facts: Facts, profile: Profile, plan: Plan, applied: bool) -> None:

@@ -1,4 +1,4 @@
-"""Run and observe a command, and predict the interruptions that `quiet run` would prevent. Changes nothing."""
+"""Run and observe a command, and predict the interruptions that `quiet run` would prevent. Changes no setting."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ int qn_interruptions(uint64_t *lengths, size_t n)
 			lengths[i] = interruption(timer);
 		timer_delete(timer);
 	}
-	/* The last signal is still pending, even if its timer was deleted; ignoring the signal discards it. */
+	/* The last signal may still be pending, even if its timer was deleted; ignoring the signal discards it. */
 	if (sigaction(SIGALRM, &ignored, &handled) || sigprocmask(SIG_SETMASK, &before, NULL) ||
 	    sigaction(SIGALRM, &handled, NULL))
 		return err ? err : -errno;

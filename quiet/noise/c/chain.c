@@ -109,6 +109,27 @@ int qn_carries_run(uint64_t length, size_t n, uint64_t *ticks)
 }
 
 #else
+void qn_chain_narrow(uint64_t length)
+{
+	(void)length;
+}
+
+void qn_chain_wide(uint64_t length)
+{
+	(void)length;
+}
+
+void qn_chain_carry(uint64_t length)
+{
+	(void)length;
+}
+
+void qn_chain_run(uint64_t length, int narrow_last, qn_chain *ret)
+{
+	(void)length, (void)narrow_last;
+	*ret = (qn_chain){ 0 };
+}
+
 int qn_chains_run(uint64_t length, size_t n, qn_chain *chains)
 {
 	(void)length, (void)n, (void)chains;

@@ -34,7 +34,7 @@ typedef struct qn_chain {
 	uint64_t narrow;
 } qn_chain;
 
-/* Execute `length` additions, a positive multiple of QN_CHAIN_BODY. Only on x86-64 and 64-bit Arm. */
+/* Execute `length` additions, a positive multiple of QN_CHAIN_BODY; nothing on other processors. */
 void qn_chain_narrow(uint64_t length);
 void qn_chain_wide(uint64_t length);
 void qn_chain_carry(uint64_t length);

@@ -98,7 +98,7 @@ qn_gap *qn_watch_gaps(qn_watch *watch)
 	return (qn_gap *)(watch + 1);
 }
 
-/* The kernel allocates shared memory only when it is written to, even if it is locked. */
+/* Unless the memory is locked, the kernel allocates it only when it is touched. */
 static void touch(qn_watch *watch)
 {
 	memset(qn_watch_gaps(watch), 0, watch->capacity * sizeof(qn_gap));
@@ -146,7 +146,7 @@ __attribute__((noinline)) static uint64_t keep(qn_watch *watch, uint64_t begin, 
 	/*
 	 * The loop does not detect gaps while this code runs. The duration of this code must not count as a gap merely
 	 * because it exceeds the threshold: then each gap would cause the next one, forever. But if the code took much
-	 * longer than ever before, it was interrupted, and a new gap begins.
+	 * longer than its shortest time so far, it was interrupted, and a new gap begins.
 	 */
 	if (!(gap.flags & QN_LOOKED) && took >= watch->threshold && took > QN_INTERRUPTED * watch->keeping)
 		return begin + length;

@@ -1,12 +1,13 @@
 /*
  * The detector: a loop that only reads the clock and records every gap, that
- * is, every time longer than a threshold in which the loop did not run.
+ * is, every interval at least as long as a threshold in which the loop did not
+ * run.
  *
  * The clock is the processor's own counter: the time stamp counter on x86,
  * cntvct on arm64, CLOCK_MONOTONIC_RAW in nanoseconds elsewhere. All times in
- * this file are in ticks of this clock. The loop cannot detect interruptions
- * shorter than a few of its own periods, or contention that does not stop the
- * core (a busy shared cache or memory bus).
+ * this file are in ticks of this clock, except those named `..._ns`. The loop
+ * cannot detect interruptions shorter than a few of its own periods, or
+ * contention that does not stop the core (a busy shared cache or memory bus).
  *
  * Functions that return an int return 0 or a negative error number.
  */
@@ -59,7 +60,7 @@ typedef struct qn_watch {
 	int32_t cpu;		     /* CPU at the end; the same as at the start unless `moved` */
 	int32_t moved;
 	uint64_t histogram[QN_BUCKETS]; /* of all gaps' lengths, kept or not */
-	uint64_t keeping; /* the shortest time that keeping a gap took */
+	uint64_t keeping; /* the shortest time that keeping a gap took; at first a much longer time (QN_COLD) */
 } qn_watch;
 
 /* The bucket of a value, and the lowest value of a bucket. */
@@ -93,7 +94,7 @@ int qn_interruptions(uint64_t *lengths, size_t n);
  */
 int qn_faults(uint64_t *lengths, size_t n);
 
-/* Use this instead of exit() in a child that shares its parent's memory image. */
+/* Use this instead of exit() in a forked child: it runs none of the parent's exit handlers and flushes no buffers. */
 void qn_exit(int code);
 
 int qn_lock_memory(void);

@@ -40,7 +40,7 @@ typedef struct qn_wake {
 	uint64_t missed; /* periods skipped because they had passed when the thread ran again */
 	uint64_t sum, least, most; /* of the latencies, ns */
 	uint64_t beyond;
-	uint64_t slack;	 /* timer slack of the thread, ns; 0 for a real-time thread */
+	uint64_t slack;	 /* timer slack of the thread, ns; does not apply to a real-time thread */
 	uint64_t faults; /* page faults of the sleeping thread */
 	int32_t cpu;	 /* CPU at the end; the same as at the start unless `moved` */
 	int32_t moved;

@@ -29,8 +29,8 @@ def timeline(
     at: int,
     ns: Callable[[float], float],
 ) -> list[TimelineEvent]:
-    """The last MOST_EVENTS events, from BEFORE_NS before the wake-up was due until the thread ran; both times are
-    marked.
+    """The last MOST_EVENTS events, from BEFORE_NS before the wake-up was due until the thread ran, with lines for when
+    it was due and when it ran.
 
     `ns` converts ticks to nanoseconds.
     """

@@ -99,7 +99,7 @@ def test_a_closed_pipe_loses_no_timeline(tmp_path: Path) -> None:
         ("--max-lost", ("200", "abc", "-0.1%", "nan", "")),
         ("--max-gap", ("abc", "0us", "100", "")),
         ("--max-interrupts", ("-1", "nan", "inf", "abc", "")),
-        ("--fifo", ("0", "100", "x", "-1", "1.5", "")),
+        ("--fifo", ("0", "00", "100", "x", "-1", "1.5", "")),
     ],
 )
 def test_a_wrong_value_is_reported_in_one_line_that_names_its_option(

@@ -134,6 +134,14 @@ def test_options_that_cannot_be_restored_are_reported_and_forgotten_only_where_t
     assert not other.exists(RECORD)
 
 
+@pytest.mark.parametrize("text", ["", "{", "null", "5", "[1, 2]"])
+def test_a_damaged_record_is_reported_and_left(tmp_path: Path, text: str) -> None:
+    host = kernel(tmp_path)
+    plant(tmp_path, {RECORD[1:]: text})
+    assert prove.recover(host) == f"{RECORD} is damaged: remove it"
+    assert host.exists(RECORD)
+
+
 @pytest.mark.parametrize("place", ["", "instances/rtla/"])
 def test_a_tracer_that_is_in_use_is_left_alone(tmp_path: Path, place: str) -> None:
     host = kernel(tmp_path, **{f"{place}current_tracer": "timerlat"})

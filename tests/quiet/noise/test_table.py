@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -54,7 +55,9 @@ def test_each_cpu_has_its_own_part_in_order() -> None:
 
 
 def test_a_cpu_that_nothing_interrupted_says_so() -> None:
-    assert "nothing interrupted" in said(measured({1: on_cpu([])}))
+    counted = on_cpu([])
+    assert "nothing interrupted" in said(measured({1: replace(counted, interrupts={})}))
+    assert "no interruption was as long as the threshold" in said(measured({1: counted}))
 
 
 def test_a_full_buffer_is_reported_with_the_number_of_attributed_gaps() -> None:
