@@ -225,7 +225,7 @@ def _usage(error: Exception, name: str) -> int:
 
 
 def _internal(error: Exception, name: str) -> int:
-    """Report a bug or unforeseen input in one line, like any other error, with an exit code that no result uses."""
+    """Report a bug or unexpected input in one line, like any other error, with an exit code that no result uses."""
     if sys.flags.dev_mode:
         raise error
     if isinstance(error, ModuleNotFoundError) and error.name in _COMPILED:

@@ -250,7 +250,7 @@ def _residuals(logs: Rows) -> list[list[float]]:
 
 def position_effect(residuals: Rows, orders: Orders) -> OrderShift | None:
     """Friedman's test over the positions of a block (M. Friedman, J. Amer. Statist. Assoc. 32 (1937) 675-701); None if
-    there are fewer than two blocks for each arm, which are too few for the chi-squared approximation.
+    there are fewer than twice as many blocks as arms, which is too few for the chi-squared approximation.
     """
     if _too_few(residuals):
         return None

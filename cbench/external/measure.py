@@ -99,7 +99,9 @@ class CommandRunner:
         self._counts.close()
 
     def run(self, series: CommandSeries) -> Trial:
-        """Run one trial, after its preparing command. Raises QuietError if either one fails."""
+        """Run one trial, after its preparing command. Raises QuietError if the preparing command fails, or if the
+        measured command cannot be run or, unless failures are ignored, fails.
+        """
         command = series.command
         if command.folder:
             with chdir(command.folder):

@@ -102,7 +102,7 @@ class WorkloadInterference:
 
 @dataclass(frozen=True, slots=True)
 class InterfereResult:
-    """The whole result of an interference measurement. `trials`: the number of trials of each visit; `order`: the
+    """The whole result of an interference measurement. `trials`: the number of trials per visit; `order`: the
     condition of each visit.
     """
 

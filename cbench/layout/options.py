@@ -57,7 +57,7 @@ class LayoutOptions:
         if self.preset == LINK_ORDER and len(self.objects) < 2:
             raise UsageError(f"--objects: preset {LINK_ORDER} needs at least two files to link")
         if self.objects and self.preset != LINK_ORDER:
-            raise UsageError(f"--objects applies only to --preset {LINK_ORDER}: omit it")
+            raise UsageError(f"--objects applies only to --preset {LINK_ORDER}: omit --objects")
 
     def _check_environment(self) -> None:
         if self.build or self.objects:

@@ -1,11 +1,11 @@
 """Compute the robust center and spread of trials that interruptions can only make longer.
 
-The center is the mean of the values within a window, which begins where the values are densest and is moved to the mean
-of its values until it no longer moves. The shortest interval that holds a quarter of the values (Venter, "On estimation
-of the mode", 1967) sets the scale: disturbed trials, which are longer, do not widen it. The window is four times as
-wide, and at least four times the resolution. It holds 80 % of normally distributed values, so its mean repeats nearly
-as well as the mean of all values, while the mean of the shortest quarter or a half-sample mode (Robertson, Cryer 1974;
-Bickel, Fruehwirth, "On a fast, robust estimator of the mode", 2006) varies several times as much.
+The center is the mean of the values within a window that is first placed where the values are densest and is moved to
+the mean of its values until it no longer moves. The shortest interval that holds a quarter of the values (Venter, "On
+estimation of the mode", 1967) sets the scale: disturbed trials, which are longer, do not widen it. The window is four
+times as wide, and at least four times the resolution. It holds 80 % of normally distributed values, so its mean repeats
+nearly as well as the mean of all values, while the mean of the shortest quarter or a half-sample mode (Robertson, Cryer
+1974; Bickel, Fruehwirth, "On a fast, robust estimator of the mode", 2006) varies several times as much.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Compute the rank-sum test of Wilcoxon, Mann and Whitney, and the interval of the ratio that belongs to it.
+"""Compute the rank-sum test of Wilcoxon, Mann and Whitney, and the corresponding interval of the ratio.
 
 H. B. Mann, D. R. Whitney, "On a test of whether one of two random variables is stochastically larger than the other",
 Ann. Math. Statist. 18 (1947) 50-60: U and its distribution. B. Streitberg, J. Roehmel, "Exact distributions for

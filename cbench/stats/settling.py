@@ -26,7 +26,8 @@ APART = 5
 
 RULE = (
     f"the lowest of {WINDOW} trials and the lowest of the {WINDOW} before agree within one step of the counter or "
-    f"{TOLERANCE:.1%}, and so do their median mispredicted branches within {MISPREDICTIONS} or {MISPREDICTED_SHARE:.0%}"
+    f"{TOLERANCE:.1%}, and so do their median mispredicted branches within {MISPREDICTIONS} or "
+    f"{MISPREDICTED_SHARE:.0%}, whichever is more"
 )
 
 

@@ -108,7 +108,7 @@ def seconds(text: str | None, option: str) -> float | None:
 def wait_limit(wait: str | None, no_wait: bool) -> float | None:
     """The maximum time to wait in the queue in seconds; None: no limit. Raises UsageError."""
     if wait is not None and no_wait:
-        raise UsageError("--wait and --no-wait contradict each other; give one of them")
+        raise UsageError("--wait and --no-wait contradict each other; give only one of them")
     return 0.0 if no_wait else seconds(wait, "--wait")
 
 

@@ -35,7 +35,7 @@ Counts = dict[str, int]
 
 
 def channels(interface: str) -> Counts:
-    """The number of channels of each kind that the device supports: {"combined": 4}. Raises OSError."""
+    """The current number of channels of each kind that the device supports: {"combined": 4}. Raises OSError."""
     fields = _CHANNELS.unpack(_ask(interface, _CHANNELS.pack(_GET_CHANNELS, *[0] * 8)))
     names = ("rx", "tx", "other", "combined")
     both = zip(names, fields[1:5], fields[5:9], strict=True)

@@ -46,8 +46,8 @@ def read(file: Path) -> list[PendingRestore]:
 
 
 def write(file: Path, every: Sequence[PendingRestore]) -> None:
-    """Write the pending restores; the file is on disk when this function returns. Without pending restores, the file is
-    removed.
+    """Replace the file by one with these pending restores, whose content is on disk before it replaces the old one.
+    Without pending restores, the file is removed.
     """
     if not every:
         file.unlink(missing_ok=True)

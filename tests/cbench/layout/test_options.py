@@ -34,7 +34,7 @@ FREE = LayoutOptions(
         ({"build": "make SEED={seed}"}, "--build has no {program}"),
         ({"build": "cc -o {program} x.c"}, "--build has no {seed}"),
         ({"preset": "alignment"}, "--build has no {layout}"),
-        ({"objects": ("a.o",)}, "--objects applies only to --preset link-order: omit it"),
+        ({"objects": ("a.o",)}, "--objects applies only to --preset link-order: omit --objects"),
         ({"builds": 2}, "--builds 2: must be from 3 to 200"),
         ({"budget_s": 0.0}, "--budget 0"),
         ({"blocks": 4}, "--blocks 4: must be from 5"),
