@@ -56,7 +56,8 @@ static int become(const char *path, char *const *argv, char *const *envp, const 
 
 	if (setsid() < 0 || prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || write_group(files[3]))
 		return errno;
-	if (getppid() != parent) /* the parent was killed before the kernel knew of PDEATHSIG */
+	/* 0: the parent is in another PID namespace. Otherwise, it was killed before the kernel knew of PDEATHSIG. */
+	if (getppid() != parent && getppid() != 0)
 		return ESRCH;
 	for (int i = 0; i < 3; i++)
 		if (dup2(files[i], i) < 0)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from math import log, sqrt
@@ -11,9 +10,9 @@ from statistics import fmean, median, quantiles, stdev
 from typing import Any
 
 from cbench.knobs.options import KnobOptions
-from cbench.machine.counters import TICKS
+from cbench.machine.counters import ticks_name
 from cbench.stats.distributions import t_quantile
-from quiet import QuietError, format_cpus, one_line
+from quiet import Clock, QuietError, format_cpus, moment, one_line
 
 WINDOWS = 3
 """The noise of an application is the median of this many windows, so a burst in one of them does not count."""
@@ -26,8 +25,12 @@ def respond(options: KnobOptions, cpus: frozenset[int]) -> float:
     """Measure the response once, in its unit. Raises QuietError if it cannot be measured."""
     try:
         if options.of.command:
+            begun = moment()
             found: Any = json.loads(_output(command_line(options, cpus)))
-            return of_times([float(each) for each in found["results"][0]["trials"]], options.response)
+            times = [float(each) for each in found["results"][0]["trials"]]
+            if not options.is_command:  # in ticks
+                times = [*map(Clock(begun, moment()).ns, times)]
+            return of_times(times, options.response)
         reports: list[Any] = [json.loads(_output(command_line(options, cpus))) for _ in range(WINDOWS)]
         return median(of_noise(list(each["cpus"].values()), each["duration_s"], options.response) for each in reports)
     except (ValueError, LookupError, TypeError) as error:
@@ -45,8 +48,7 @@ def command_line(options: KnobOptions, cpus: frozenset[int]) -> list[str]:
     if options.is_command:
         return [*run, "--", *options.words]
     # Time, not cycles: a knob that changes the frequency changes only the time.
-    counter = "task-clock" if options.response == "median" else TICKS[os.uname().machine][0]
-    return [*run, "--no-trace", "--counter", counter, *options.words]
+    return [*run, "--no-trace", "--counter", ticks_name(), *options.words]
 
 
 def suspects(cpus: frozenset[int], seconds: float) -> list[str]:

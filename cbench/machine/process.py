@@ -71,7 +71,7 @@ class GroupGuard:
     """
 
     _SCRIPT = """trap '' HUP INT TERM; read -r _; read -r group <&1 && [ "$group" -gt 1 ] && kill -s KILL -- -$group"""
-    _WIDTH = 20
+    _WIDTH = 20  # as in cbench/c/process.c
 
     def __init__(self) -> None:
         """Start the guard. Raises OSError if that fails."""

@@ -67,8 +67,13 @@ def plan(file: str, host: str | None = None) -> OrderPlan:
     names = tuple(test.name for test in study.tests)
     data = Path(file).with_suffix(".db")
     words = _too_few(study, runs)
-    if data.exists():
-        words.append(f"{data} exists; `cbench order run` needs another name for the new store (-o)")
+    if data.exists() and data.samefile(file):
+        words.append(f"{data}: is the study's file; `cbench order run` needs another name for its store (-o)")
+    elif data.exists():
+        words.append(
+            f"{data} exists: `cbench order resume {data}` continues it; to start over, remove it or name another file "
+            "(-o)"
+        )
     return OrderPlan(
         name=study.name,
         design=study.design,
@@ -87,16 +92,20 @@ def _too_few(study: Study, runs: Sequence[orders.PlannedRun]) -> list[str]:
     """A sentence if no difference between the two kinds of runs can be significant: even if all values of one kind
     exceed those of the other, p of the permutation test is 2 / comb(2n, n), multiplied by the number of series.
     """
-    kinds = Counter(run.kind for run in runs)
+    kinds = sorted({run.kind for run in runs})
+    if len(study.tests) < 2:
+        return ["a single test has no order: add tests"]
     if len(kinds) < 2:
         return []
-    n, level = min(kinds.values()), FIRST * study.alpha / sum(len(test.metrics) or 1 for test in study.tests)
+    results = Counter((run.kind, test) for run in runs for test in run.order)
+    n = max(min(results[kind, test] for kind in kinds) for test in range(len(study.tests)))
+    level = FIRST * study.alpha / sum(len(test.metrics) or 1 for test in study.tests)
     needed = next(each for each in count(2) if 2 / comb(2 * each, each) < level)
     if n >= needed:
         return []
     return [
-        f"too few runs: {counted(n, 'repetition')} cannot show a difference between {' and '.join(sorted(kinds))} "
-        f"runs, however large; set study.repetitions to {needed} or more"
+        f"too few runs: on one host, {counted(n, 'result')} of a test in {kinds[0]} and in {kinds[1]} runs cannot show "
+        f"a difference, however large; raise study.repetitions: at least {needed} of each are needed"
     ]
 
 

@@ -9,7 +9,7 @@ variances are involved", Biometrika 34 (1947) 28-35, for metrics of separate run
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import exp, sqrt
+from math import exp, inf, isfinite, sqrt
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -33,7 +33,7 @@ LOGARITHMS = 700.0
 @dataclass(frozen=True, slots=True)
 class Agreement:
     """The agreement of two metrics, second minus first. `difference`: of the means, with its interval; `percent`: the
-    same in % of the first metric's mean, None if this mean is 0.
+    same in % of the first metric's mean, None if this mean is 0 or the percentage overflows.
 
     `paired`: whether both metrics come from the same trials. Three fields are None unless paired: `limits`, the limits
     of agreement (LIMITS sd of the differences on both sides); `limits_error`, their standard error; and `trend`, the
@@ -72,7 +72,8 @@ def agreement(first: ArrayLike, second: ArrayLike, paired: bool, level: float = 
         return Agreement(n, paired, None, none, None, None, None, None, None, None, why)
     difference, interval = _difference(first_values, second_values, paired, level)
     base = float(first_values.mean())
-    percent = 100 * difference / base if base else None
+    share = 100 * difference / base if base else inf
+    percent = share if isfinite(share) else None
     limits, error, trend = _limits(first_values, second_values) if paired else (None, None, None)
     ratio, ratio_interval = None, None
     if min(first_values.min(), second_values.min()) > 0:

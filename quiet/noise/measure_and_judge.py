@@ -119,7 +119,7 @@ def priority(text: str | None) -> int:
     """The value of --fifo as a number; 0 if not given. Raises UsageError for anything but a real-time priority."""
     if text is None:
         return 0
-    if not (text.isascii() and text.isdecimal() and 1 <= int(text) <= MOST_PRIORITY):
+    if not (text.isascii() and text.isdecimal() and len(text) <= 2 and 1 <= int(text) <= MOST_PRIORITY):
         raise UsageError(f"--fifo {text!r}: must be a real-time priority from 1 to {MOST_PRIORITY}")
     return int(text)
 

@@ -35,7 +35,8 @@ NO_TRACER = (
     "substitute, because it does not detect gaps)"
 )
 NO_CPUS = "the hwlat tracer of this kernel cannot stay on a CPU; boot Linux 5.14 or newer"
-_NAMES = ("tracing_thresh", "hwlat_detector/mode", "hwlat_detector/window", "hwlat_detector/width")
+_MODE = "hwlat_detector/mode"
+_NAMES = ("tracing_thresh", _MODE, "hwlat_detector/window", "hwlat_detector/width")
 _RECORD = f"{FOLDER}/hwlat.json"
 """The file that records the process that changed the options, and their earlier values."""
 _EVENT = re.compile(
@@ -172,10 +173,10 @@ def recover(host: Host) -> str:
     text = host.text(_RECORD)
     if text is None:
         return ""
-    try:
-        pid, started, before = json.loads(text)
-    except (ValueError, TypeError):
+    record = _read(text)
+    if record is None:
         return f"{_RECORD} is damaged: remove it"
+    pid, started, before = record
     if start_time(host, pid) == started:
         return ""
     tracefs.remove_left_over(host)
@@ -190,6 +191,17 @@ def recover(host: Host) -> str:
     except (tracefs.NoTraceError, Refused, OSError) as error:
         return f"the tracer's options in {_RECORD} are not restored: {error}"
     return ""
+
+
+def _read(text: str) -> tuple[str, str, dict[str, str]] | None:
+    """The process ID and the start time of the proof, and the options before it; None if the record is damaged."""
+    try:
+        pid, started, before = json.loads(text)
+        numbers = [before[name] for name in _NAMES if name != _MODE]
+        sound = len(before) == len(_NAMES) and all(each.isdecimal() for each in numbers)
+        return (pid, started, before) if sound and isinstance(pid, str) and isinstance(before[_MODE], str) else None
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return None
 
 
 def _current(host: Host, mount: str) -> dict[str, str]:

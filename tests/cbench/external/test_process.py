@@ -12,7 +12,7 @@ import pytest
 
 from cbench.external.process import PADDING, Launcher
 from quiet import Refused, UsageError
-from tests.cbench.running import alive, comes, on_one_cpu_after_its_children
+from tests.cbench.running import alive, comes, killed_in_place_of_naming_a_group
 
 SHELL = "/bin/sh"
 
@@ -128,11 +128,13 @@ def test_a_launcher_killed_by_its_own_program_leaves_no_child_of_it(tmp_path: Pa
     mark = tmp_path / "pid"
     pid = os.fork()
     if pid == 0:
-        on_one_cpu_after_its_children()
-        with Launcher(dict(os.environ), None, 600) as launcher:
-            launcher.run(*script(f"sleep 600 & echo $! > {mark}; kill -9 $PPID; wait"))
-        os._exit(0)
-    os.waitpid(pid, 0)
+        try:
+            killed_in_place_of_naming_a_group()
+            with Launcher(dict(os.environ), None, 600) as launcher:
+                launcher.run(*script(f"sleep 600 & echo $! > {mark}; kill -9 $PPID; wait"))
+        finally:
+            os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == -signal.SIGKILL
     assert comes(lambda: not alive(int(mark.read_text())))
 
 

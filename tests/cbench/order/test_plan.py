@@ -1,4 +1,4 @@
-"""`cbench order plan`: the tests and runs that `run` would measure, and whether they suffice."""
+"""`cbench order plan`: the tests and runs that `run` would measure, and remarks about them."""
 
 from __future__ import annotations
 
@@ -62,19 +62,37 @@ def test_the_remark_about_too_few_runs_agrees_with_the_analysis(tmp_path: Path) 
         words = plan(tmp_path)["words"]
         assert bool(words) == (code == 0), runs
         if words:
-            assert words[0].endswith("set study.repetitions to 5 or more")
+            assert words[0].endswith("at least 5 of each are needed")
 
 
 @pytest.mark.slow
 def test_after_a_run_the_duration_is_known_and_the_store_is_named(tmp_path: Path) -> None:
-    written(tmp_path, study({"a": "sleep 0.05; echo 1"}, "repetitions = 5"))
+    tests = {"a": "sleep 0.02; echo 1", "b": "sleep 0.03; echo 1"}
+    written(tmp_path, study(tests, "repetitions = 5"))
     assert plan(tmp_path)["left_s"] is None
     assert order("run", "s.toml", folder=tmp_path).returncode == 0
     planned = plan(tmp_path)
-    assert planned["left_s"] > 0.5
-    assert planned["words"] == ["s.db exists; `cbench order run` needs another name for the new store (-o)"]
-    written(tmp_path, study({"b": "sleep 0.05; echo 1"}, "repetitions = 5"))
+    assert planned["left_s"] > 0.25
+    assert planned["words"] == [
+        "s.db exists: `cbench order resume s.db` continues it; to start over, remove it or name another file (-o)"
+    ]
+    written(tmp_path, study({"b": "echo 1", "a": "echo 1"}, "repetitions = 5"))
     assert plan(tmp_path)["left_s"] is None
+    (tmp_path / "s.db").write_bytes(b"no store")
+    assert plan(tmp_path)["left_s"] is None
+
+
+def test_subsets_need_results_of_each_test_in_both_kinds_of_runs(tmp_path: Path) -> None:
+    harness.written(tmp_path)
+    written(tmp_path, harness.study(head="repetitions = 5\ndesign = 'subsets'", isolated="'both'"))
+    (words,) = plan(tmp_path)["words"]
+    assert words.startswith("too few runs: on one host, ")
+    assert "of a test in isolated and in random runs" in words
+
+
+def test_one_test_has_no_order(tmp_path: Path) -> None:
+    written(tmp_path, study({"a": "echo 1"}, "repetitions = 9"))
+    assert plan(tmp_path)["words"] == ["a single test has no order: add tests"]
 
 
 def test_long_plans_are_shortened_and_commands_keep_to_one_line(tmp_path: Path) -> None:

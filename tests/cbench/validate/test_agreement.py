@@ -84,6 +84,7 @@ def test_an_unbounded_ratio_has_no_interval() -> None:
     assert found.ratio == pytest.approx(1e10)
     beyond = agreement([1e-300, 2e-300], [1e140, 2e140], paired=False)
     assert (beyond.ratio, beyond.why) == (None, "no ratio: it is too far from 1 for a number")
+    assert beyond.percent is None
 
 
 def test_separate_trials_without_an_interval_are_undecided_and_equal_ones_at_fault() -> None:

@@ -134,7 +134,7 @@ def test_options_that_cannot_be_restored_are_reported_and_forgotten_only_where_t
     assert not other.exists(RECORD)
 
 
-@pytest.mark.parametrize("text", ["", "{", "null", "5", "[1, 2]"])
+@pytest.mark.parametrize("text", ["", "{", "null", "5", "[1, 2]", "[1, 2, 3]", '["1", "2", {}]', '"abc"'])
 def test_a_damaged_record_is_reported_and_left(tmp_path: Path, text: str) -> None:
     host = kernel(tmp_path)
     plant(tmp_path, {RECORD[1:]: text})

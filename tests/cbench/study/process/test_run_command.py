@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from cbench.study.process.run_command import CommandError, execute, run_checked
-from tests.cbench.running import alive, comes, on_one_cpu_after_its_children
+from tests.cbench.running import alive, comes, killed_in_place_of_naming_a_group
 
 
 def test_a_bound_command_is_killed_with_the_process_that_waits_for_it(tmp_path: Path) -> None:
@@ -40,10 +40,12 @@ def test_a_bound_command_that_kills_its_starter_leaves_no_child(tmp_path: Path) 
     mark = tmp_path / "pid"
     pid = os.fork()
     if pid == 0:
-        on_one_cpu_after_its_children()
-        execute(f"sleep 600 & echo $! > {mark}; kill -9 $PPID; wait", "/", os.environ, 600, bound=True)
-        os._exit(0)
-    os.waitpid(pid, 0)
+        try:
+            killed_in_place_of_naming_a_group()
+            execute(f"sleep 600 & echo $! > {mark}; kill -9 $PPID; wait", "/", os.environ, 600, bound=True)
+        finally:
+            os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == -signal.SIGKILL
     assert comes(lambda: not alive(int(mark.read_text())))
 
 
