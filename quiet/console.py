@@ -42,10 +42,10 @@ def emit(text: str) -> None:
 
 
 def printable(text: str) -> str:
-    """The text with every control character except line breaks and tabs escaped, for example as \\x1b.
+    """The text with every control character except line feeds and tabs escaped, for example as \\x1b.
 
     A profile, a store or a recorded machine may be untrusted. The escaped characters are the control characters of ISO
-    6429 and those that reorder displayed text (Unicode Standard Annex #9).
+    6429, and those that separate lines or reorder displayed text (Unicode Standard Annexes #14 and #9).
     """
     return text if text.isprintable() else text.translate(_STEERING)
 

@@ -1,6 +1,6 @@
 """Parse and format CPU sets in the kernel's two notations: lists ("2-3,8") and hexadecimal masks ("ff,00000001").
 
-Source: kernel document core-api/cpumask and admin-guide/kernel-parameters ("cpu lists"), lib/bitmap-str.c.
+Sources: kernel document admin-guide/kernel-parameters ("cpu lists"); lib/bitmap-str.c.
 """
 
 from __future__ import annotations

@@ -86,8 +86,8 @@ class AgreementResult(OfWorkload):
 
 @dataclass(frozen=True, slots=True)
 class ClockResult:
-    """The etalon measured with one clock; `said`: the shortest trial in seconds, by which the clock is judged. The
-    other fields are as in etalon.Etalon.
+    """The etalon measured with the clock in `instruments`. `said`: the shortest trial in seconds, by which the clock is
+    judged; `holds`: whether it agrees with `wanted`. The other fields are as in etalon.Etalon, intervals as their ends.
     """
 
     instruments: tuple[str, ...]
@@ -109,7 +109,7 @@ class ClockResult:
 
 @dataclass(frozen=True, slots=True)
 class ValidationResult:
-    """The whole validation. `at_fault`: the instruments at fault."""
+    """The whole validation. `at_fault`: the names of the instruments whose checks failed."""
 
     trials: int
     trials_done: int

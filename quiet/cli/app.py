@@ -149,7 +149,7 @@ def watch_command(
     """Report drift and interruptions as they happen.
 
     Ends at SIGINT, SIGTERM or SIGHUP, after --duration, or when the profile is restored. Runs on the housekeeping CPUs
-    and sleeps until an event. Exits with 1 when drift was not repaired.
+    and sleeps until an event or the next check. Exits with 1 when drift was not repaired.
     """
     request = watch.WatchRequest(repair, rescan, interval, duration, cpus, store, textfile, root, as_json)
     raise typer.Exit(watch.chosen(request, history, since, cpu, unit))

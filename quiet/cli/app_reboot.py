@@ -79,7 +79,7 @@ def boot_once(
         str | None, typer.Option("--initrd", metavar="FILE", help="Initial RAM disk. Default: the image's own.")
     ] = None,
     load_only: Annotated[
-        bool, typer.Option("--load-only", help="Load the kernel only; `systemctl kexec` starts it.")
+        bool, typer.Option("--load-only", help="Load the kernel only; the output says how to start it.")
     ] = False,
     as_json: Json = False,
 ) -> None:

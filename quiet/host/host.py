@@ -85,7 +85,7 @@ class Host(Holder):
             os.setpriority(os.PRIO_PROCESS, tid, number)
 
     def signal(self, pid: int, name: str) -> None:
-        """Send a signal, such as "STOP", to a process."""
+        """Send a signal, such as "SIGSTOP", to a process."""
         import signal
 
         self._only_live()

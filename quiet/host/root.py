@@ -1,8 +1,8 @@
 """Open paths below a root: unchanged on a live host, never outside the root in a recorded tree.
 
 A tree may be untrusted. Its links are resolved inside it (openat2(2), RESOLVE_IN_ROOT), and only its regular files and
-directories are opened: a FIFO would block, and a device could have side effects. Every access to files uses this
-module.
+directories are opened: a FIFO would block, and a device could have side effects. Readers and Hosts open the
+tree's files only through this module.
 """
 
 from __future__ import annotations

@@ -125,4 +125,4 @@ def _seen(evidence: OptionEvidence, reader: Reader) -> bool | None:
 
 def _architecture(reader: Reader) -> str:
     text = reader.text("/proc/cpuinfo") or ""
-    return "x86" if "vendor_id" in text else "arm64" if "CPU implementer" in text else ""
+    return "x86" if "vendor_id\t" in text else "arm64" if "CPU implementer" in text else ""

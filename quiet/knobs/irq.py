@@ -1,4 +1,4 @@
-"""Define the knob for the CPU affinity of interrupts. Source: core-api/irq/irq-affinity.rst."""
+"""Define knobs for the CPU affinity of interrupts. Source: core-api/irq/irq-affinity.rst."""
 
 from __future__ import annotations
 

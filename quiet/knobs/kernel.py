@@ -1,4 +1,4 @@
-"""Define knobs for the kernel's periodic work: machine checks, watchdogs, timers, balancing, throttling, sampling.
+"""Define knobs for the kernel's periodic work (machine checks, watchdogs, timers, balancing, sampling) and for ASLR.
 
 Sources: arch/x86/x86_64/machinecheck.rst, ABI/testing/sysfs-mce, admin-guide/sysctl/kernel.rst,
 admin-guide/lockup-watchdogs.rst, dev-tools/kfence.rst.

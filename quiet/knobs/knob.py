@@ -113,7 +113,7 @@ class Knob(NamedTuple):
     after: tuple[str, ...] = ()
     clamps: bool = False  # the kernel may store a value that differs from the written one; this is accepted
     atomic: bool = False  # all targets or none: if one is rejected, the others are undone
-    needs: str = ""  # an atomic knob without which this one would be harmful
+    needs: str = ""  # an atomic knob without which this one has no effect or does harm
     restore_last: bool = False  # restoring it earlier would disturb other targets
     drifts: bool = False  # the kernel changes the value itself, so a difference is not another program's change
     refusals: Mapping[int, str] = {}  # errno -> the reason why a rejection is legitimate

@@ -152,7 +152,7 @@ def _masks(context: RuleContext, sort: str, file: str) -> Iterator[DesiredValue]
     """Move the masks of all queues off the isolated CPUs, including those of containers' and bridges' interfaces."""
     for name in context.facts.interfaces:
         for queue in queues(context, name, sort):
-            # on an interface with one queue, the file cannot be read
+            # on an interface with one transmit queue, xps_cpus cannot be read
             current = context.text(f"{net.folder(name)}/queues/{queue}/{file}")
             if current and (cpus := cpulist.parse_mask(current)) & context.cpus.away:
                 new = cpulist.format_mask(moved_away(context, cpus))

@@ -1,4 +1,4 @@
-"""Reserve a part of the caches for the isolated CPUs, if the processor can divide them (CAT).
+"""Define knobs that reserve a part of the caches for the isolated CPUs, and limit the bandwidth of other CPUs.
 
 Source: filesystems/resctrl.rst (arch/x86/resctrl.rst before Linux 6.16).
 """

@@ -50,7 +50,7 @@ _ONCE = "it has already set its values, and acts again only on an event"
 
 
 def _loaded(context: RuleContext) -> Iterator[Skip]:
-    """Skip a sched_ext scheduler that neither unit of scx has loaded: only the program that loaded it can end it."""
+    """Skip a sched_ext scheduler that neither unit of scx has loaded: quiet does not end the program that loaded it."""
     reader = context.facts.reader
     units = ("scx.service", "scx_loader.service")
     if reader.text(f"{_SCHED_EXT}/state") == "enabled" and not any(systemd.runs(reader, unit) for unit in units):

@@ -174,7 +174,7 @@ KNOBS = (
     Knob(
         name="perf.mux_interval",
         noticed="profiles of many events become coarser",
-        title="milliseconds between rotations of counters that share a register",
+        title="milliseconds between rotations of events that share a counter",
         why="if more events are counted than the PMU has counters, a timer interrupts to rotate them",
         doc="kernel/events/core.c (perf_event_mux_interval_ms)",
         rule=_multiplexing,

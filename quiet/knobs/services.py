@@ -19,8 +19,8 @@ ALL_UNITS = "unit:*"
 class Service(NamedTuple):
     """Units that belong together; a unit that starts another comes first. Names are separated by spaces.
 
-    `jobs`: units that they start, which may finish; `held`: the names of the processes to freeze on hosts without
-    systemd, if no program waits for them.
+    `jobs`: units that they start, which may finish; `held`: the names of the processes to freeze, unless programs wait
+    for them (tuned on every host, the others only on hosts without systemd).
     """
 
     units: str

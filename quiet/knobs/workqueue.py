@@ -1,4 +1,7 @@
-"""Define the knob for the CPUs of unbound workqueues, which run deferred work. Source: core-api/workqueue.rst."""
+"""Define knobs for unbound workqueues, which run deferred work: CPUs and affinity scope.
+
+Source: core-api/workqueue.rst.
+"""
 
 from __future__ import annotations
 

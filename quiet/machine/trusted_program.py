@@ -72,10 +72,10 @@ def _way(reader: Reader, path: str) -> Iterator[str]:
             place = os.path.dirname(place).rstrip("/")
             continue
         step = f"{place}/{part}"
+        yield step
         to = reader.link(step)
         if to is None:
             place = step
-            yield place
             continue
         links += 1
         if links > _LINKS:
@@ -85,14 +85,18 @@ def _way(reader: Reader, path: str) -> Iterator[str]:
 
 
 def _who(reader: Reader, place: str, owner: int) -> str:
-    """The users besides root (uid `owner`) who can write to a path; "" if there are none."""
+    """The users besides root (uid `owner`) who can write to a path, or replace it if it is a link; "" if there are
+    none.
+    """
     try:
-        found = reader.stat(place)
+        found = reader.stat(place, follow=False)
     except OSError:
         return ""  # a missing path would be created in its directory, which was checked
     sticky = stat.S_ISDIR(found.st_mode) and found.st_mode & stat.S_ISVTX  # existing entries are protected
     if found.st_uid != owner:
         return _user(found.st_uid)
+    if stat.S_ISLNK(found.st_mode):
+        return ""  # its mode has no meaning
     if found.st_mode & stat.S_IWOTH and not sticky:
         return "everybody"
     if found.st_mode & stat.S_IWGRP and found.st_gid and not sticky:

@@ -39,7 +39,8 @@ _BALLOONS = (
     "/sys/bus/vmbus/drivers/hv_balloon",
     "/sys/devices/system/xen_memory",
 )
-_NO_DEVICE = {"bind", "unbind", "uevent", "module", "new_id", "remove_id"}  # exist in every driver's directory
+# entries of a driver's directory that are not devices
+_NO_DEVICE = {"bind", "unbind", "uevent", "module", "new_id", "remove_id"}
 
 
 def virtual(facts: Facts) -> str:
@@ -165,7 +166,9 @@ def kernel_can(facts: Facts) -> dict[str, str]:
 
 
 def disturbances(facts: Facts) -> list[str]:
-    """One sentence for each disturbance that the hypervisor or the container's host may cause; empty on bare metal."""
+    """One sentence for each disturbance that the hypervisor or the container's host may cause; empty on bare metal
+    outside of containers.
+    """
     effects = []
     if container(facts):
         effects.append(

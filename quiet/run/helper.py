@@ -265,7 +265,7 @@ def _with_restore(failure: RunFailure, ended: RunEnded) -> RunFailure:
 
 
 def _ended(outcome: Outcome | None) -> RunEnded:
-    """The message for the front about a restore; `outcome` is None if another run still uses the profile."""
+    """The message for the front about a restore; `outcome` is None if nothing was restored (use.end_use)."""
     if outcome is None:
         return RunEnded(True, True, 0, ())
     notes = [f"the restore could not be logged: {outcome.log_error}"] if outcome.log_error else []

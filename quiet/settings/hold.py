@@ -136,8 +136,8 @@ def _new(
 def end_hold(host: Host, source: str) -> None:
     """Restore the settings that were applied under this source; do nothing if there are none.
 
-    Ignores signals that would end the process while it restores. Raises Incomplete, which names the first value that
-    could not be restored, and Refused if the source in the journal is damaged.
+    In the main thread, ignores SIGINT, SIGTERM and SIGHUP while it restores. Raises Incomplete, which names the first
+    value that could not be restored, and Refused if the source in the journal is damaged.
     """
     record = journal.read(host)
     if record is not None and not record.source:

@@ -1,8 +1,8 @@
-"""Keep the journal: original and written values, on disk before anything changes.
+"""Keep the journal: original and written values, recorded before anything changes.
 
 Write-ahead JSON lines in /run/quiet, each fsync'd, readable by every user. /run disappears at the reboot that also
 resets the settings; for hosts where it persists, the journal contains the boot ID. Operations, in the order in which
-they may appear:
+they first appear:
 
     begin    format, boot_id, version, profile, source, cpus, time, passing (applied for one command)
     before   a target with its original value (None: absent), its knob, kind and identity
@@ -83,9 +83,9 @@ def read(reader: Reader) -> AppliedState | None:
 
 
 def isolated_cpus(reader: Reader | None = None) -> CpuSet:
-    """The isolated CPUs of the host: the applied profile's or, if nothing is applied, the CPUs isolated at boot.
+    """The isolated CPUs of the host: the applied profile's or, if no profile is applied, the CPUs isolated at boot.
 
-    A hold isolates no CPUs. Raises Refused if the journal is damaged or cannot be read.
+    Raises Refused if the journal is damaged or cannot be read.
     """
     reader = reader or Reader()
     record = load(reader)

@@ -109,7 +109,7 @@ def make(
         if knob.atomic and any(skip.target in (refused or {}) for skip in skips[skipped:]):
             taken_back.add(knob.name)
         if knob.needs in taken_back:
-            reason = f"has no effect without the knob {knob.needs}, which the kernel refused"
+            reason = f"requires the knob {knob.needs}, which the kernel refused"
             skips += [Skipped(c.knob, c.target, reason, c.label) for c in changes[before:]]
             del changes[before:]
         if len(changes) > before:

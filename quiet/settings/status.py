@@ -31,7 +31,8 @@ class CpuTopology(NamedTuple):
 class AppliedProfile(NamedTuple):
     """The applied profile.
 
-    `targets`: the number of changed targets; `since`: the time of the apply in seconds since the epoch.
+    `targets`: the number of targets that were to be changed, including those that the kernel refused; `since`: the time
+    of the apply in seconds since the epoch.
     """
 
     profile: str
@@ -47,8 +48,8 @@ class AppliedProfile(NamedTuple):
 class HostStatus(NamedTuple):
     """The status of a host for `quiet status`.
 
-    `confined`: the reason why quiet cannot change any setting, else None; `unreachable`: effects of the hypervisor that
-    no knob can prevent.
+    `confined`: the reason why quiet cannot change any setting, else None; `unreachable`: effects of the hypervisor or
+    of the container's host that no knob can prevent.
     """
 
     version: str

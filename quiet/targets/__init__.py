@@ -1,1 +1,1 @@
-"""Targets: every piece of host state is a named string that can be read and written."""
+"""Targets: named pieces of host state, which are read and written as strings."""

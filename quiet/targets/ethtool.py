@@ -1,10 +1,9 @@
-"""Access the queues of a network device: read with ioctl SIOCETHTOOL, which needs no root; write with ethtool's
-netlink.
+"""Access the queues and interrupt rates of a network device: read with ioctl SIOCETHTOOL, which needs no root; write
+with ethtool's netlink, except for the table that maps flows to queues, which is written with ioctl.
 
 Layouts and numbers: include/uapi/linux/ethtool.h. Reading uses ioctl because every kernel supports it, and because
-loading pyroute2 takes ten times as long as all of `plan`. Before Linux 6.17, only ioctl can write the table that maps
-flows to queues. A function raises OSError if the device, its driver or the kernel
-does not support or permit the request.
+loading pyroute2 takes ten times as long as all of `plan`. Before Linux 6.17, only ioctl can write the table. A function
+raises OSError if the device, its driver or the kernel does not support or permit the request.
 
 With netlink (networking/ethtool-netlink.rst), the kernel returns an error text if it rejects a request. Only this
 module loads pyroute2, at the first write, because loading takes 0.3 s.

@@ -1,8 +1,8 @@
 """Read the state of systemd units from files: their location, masks, enablement, and whether they run.
 
-A running service has a cgroup. Timers, paths, and services that have exited but count as active have none: with only
-files, they are presumed active if they are enabled. A Host, which apply uses, queries systemd itself. Source:
-systemd.unit(5).
+A running service has a cgroup. Timers, paths, sockets, and services that have exited but count as active have none:
+with only files, enabled timers, paths and sockets are presumed active, and such services inactive. A Host, which apply
+uses, queries systemd itself. Source: systemd.unit(5).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _INSTALL = {
     "UpheldBy": "{other}.upholds/{name}",
     "Alias": "{other}",
 }
-# the units that stop this unit when they stop
+# the properties that name the units that stop when this unit stops
 _NEEDED_BY = ("RequiredBy", "BoundBy", "ConsistsOf")
 
 

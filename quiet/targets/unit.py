@@ -3,8 +3,8 @@
     unit:cron.service    "active enabled", "inactive static masked"; a write uses only the words active and masked
 
 Only a mask is reliable: D-Bus, a socket, a timer or a path can restart a unit that is merely stopped. The mask is a
-link in /run, which a reboot clears; the link is in system.control if a file of the unit takes precedence over
-/run/systemd/system.
+link in /run, which a reboot clears; the link is in system.control if a file of the unit is in
+/run/systemd/system or in a directory that takes precedence over it.
 """
 
 from __future__ import annotations

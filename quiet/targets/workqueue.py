@@ -1,7 +1,7 @@
 """Access `workqueue:NAME` and `workqueue:global` (all unbound workqueues): the requested CPU mask, not the effective
 one.
 
-Source: core-api/workqueue.rst, ABI/testing/sysfs-kernel-workqueue (cpumask_requested, if the kernel has it).
+Sources: core-api/workqueue.rst; kernel/workqueue.c (cpumask_requested, if the kernel has it).
 """
 
 from __future__ import annotations

@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from quiet.boot.parameters.registry import known
 from quiet.host.reader import Reader
 from quiet.kernel import check, config, fragments
+from quiet.machine.facts import Facts
 from quiet.record.recorder import Recording, record
 from tests.hosts import unpack
 from tests.quiet.commands import Quiet
@@ -140,6 +142,14 @@ def test_without_a_configuration_an_option_is_recognized_by_its_effects(tmp_path
     assert states["CONFIG_OSNOISE_TRACER"] == check.UNKNOWN  # tracefs is not mounted
     assert states["CONFIG_CPU_ISOLATION"] == check.UNKNOWN  # nothing shows it
     assert states["CONFIG_ACPI_CPPC_CPUFREQ"] == check.ELSEWHERE
+
+
+def test_the_vendor_of_a_mainframe_is_not_taken_for_x86(tmp_path: Path) -> None:
+    reader = Reader(str(host(tmp_path, {"proc/cpuinfo": "vendor_id       : IBM/S390\n"})))
+    assert check._architecture(reader) == ""
+    parameter = known("clocksource=tsc")
+    assert parameter is not None
+    assert "only x86" in parameter.needs(Facts(reader))
 
 
 def test_hardware_that_is_absent_does_not_make_its_option_missing(tmp_path: Path) -> None:

@@ -60,6 +60,13 @@ def test_files_of_root_in_a_sticky_folder_are_trusted(quiet: Quiet, root: Path, 
     assert quiet("install-service", "--root", root).code == 0
 
 
+def test_a_link_of_another_user_in_a_sticky_folder_is_not_trusted(quiet: Quiet, root: Path, program: Path) -> None:
+    (program / "bin").chmod(0o1777)
+    os.chown(program / "bin/python", 4242, 0, follow_symlinks=False)
+    done = quiet("install-service", "--root", root)
+    assert (done.code, f"user 4242 can change /{VENV}/bin/python;" in done.err) == (3, True)
+
+
 def open_to_all(path: Path) -> None:
     path.chmod(0o666)
 
