@@ -43,6 +43,7 @@ ERROR = re.compile(r"^\[?ERROR[\]!]?:? *(.+)$", re.MULTILINE)
 NEEDED = "pip install 'quiet-cbench[fleet]', or install ansible-core from your distribution"
 NO_PYTHON = "set ansible_python_interpreter for this node in the inventory"
 NO_SUDO = "ansible_become needs it"
+NO_TEMPORARY = "no temporary directory: set ansible_remote_tmp to a directory that the node's user may write to"
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +187,8 @@ def play(
 
 def failures(stdout: str) -> dict[str, str]:
     """The reason for the failure of each failed host, from the output of a playbook."""
-    reasons = dict(re.findall(r'^fatal: \[([^\]]+)\].*?"msg": (.*?)(?:, "|\}$)', stdout, re.MULTILINE))
+    found = re.findall(r'^fatal: \[([^\]]+)\].*?"msg": (.*?)(?:, "|\}$)', stdout, re.MULTILINE)
+    reasons = {host: NO_TEMPORARY if "Failed to create temporary directory" in why else why for host, why in found}
     for host, errors, rest in re.findall(
         r'^fatal: \[([^\]]+)\].*?"module_stderr": "([^"\\]+)(.*)', stdout, re.MULTILINE
     ):

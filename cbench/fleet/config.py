@@ -51,15 +51,14 @@ class FleetConfig:
         study = tomllib.loads(self.path.read_bytes().decode())
         command = _words(study.pop("fleet", {}).get("command", ""))  # some of its words are commands themselves
         named = [word for text in _texts([study, command]) for word in _words(text)]
-        return tuple(
-            dict.fromkeys(
-                word
-                for word in named
-                if not Path(word).is_absolute()
-                and os.path.isfile(folder / word)  # False also for words that cannot be a path
-                and not any((folder / word).is_relative_to(each) for each in pushed)
-            )
-        )
+        lacking = {
+            os.path.normpath(word): word
+            for word in named
+            if not Path(word).is_absolute()
+            and os.path.isfile(folder / word)  # False also for words that cannot be a path
+            and not any((folder / word).is_relative_to(each) for each in pushed)
+        }
+        return tuple(lacking.values())
 
     def stage(self, target: Path) -> None:
         """Replace the directory `target` with a copy of the files that nodes need. Raises UsageError for a missing
@@ -136,10 +135,11 @@ def _taken(word: str) -> bool:
 
 
 def _texts(value: object) -> Iterator[str]:
-    """All texts in a TOML value."""
+    """All texts in a TOML value, except names."""
     if isinstance(value, str):
         yield value
-    for each in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+    inner = [each for key, each in value.items() if key != "name"] if isinstance(value, dict) else value
+    for each in inner if isinstance(inner, list) else ():
         yield from _texts(each)
 
 

@@ -44,6 +44,7 @@ class Fleet:
         self._config = _config(Path(self._state.study), folder / "study")
         self._fetched_s: dict[str, float] = {}
         self._silent_s: dict[str, float] = {}  # when each silent node stopped answering this controller
+        self._unprepared: set[str] = set()  # nodes that the last start could not reach
 
     @property
     def state(self) -> FleetState:
@@ -88,7 +89,14 @@ class Fleet:
             self._state.inventory, names, self._variables("started"), self._folder / "looks", self._lock
         )
         for name in names:
-            self._change(name, _answered(self._state.nodes[name], answers.get(name, ansible.Answer())))
+            node, answer = self._state.nodes[name], answers.get(name, ansible.Answer())
+            seen = _answered(node, answer)
+            if name in self._unprepared and answer.status is not None and seen.state in (state.NEW, FAILED):
+                seen = replace(seen, message=node.message, attempts=node.attempts + 1)
+                seen = replace(seen, state=FAILED) if _given_up(seen) else seen
+                tell(f"{name}: answers, but cannot be prepared: {node.message}{_ending(seen)}")
+            self._change(name, seen)
+        self._unprepared.clear()
         return self._save()
 
     def fetch(self, growing: bool = False) -> FleetState:
@@ -208,8 +216,10 @@ class Fleet:
             ended = replace(node, state=UNREACHABLE if gone else FAILED, message=why)
             ended = replace(ended, attempts=node.attempts + (not gone))
             self._change(name, ended)
-            if not gone:
-                tell(f"{name}: {why}" + (f"; given up after {ended.attempts} attempts" if _given_up(ended) else ""))
+            if gone:
+                self._unprepared.add(name)
+            else:
+                tell(f"{name}: {why}{_ending(ended)}")
         return [name for name in names if name not in played.failed]
 
     def _compare(self) -> None:
@@ -343,6 +353,10 @@ def _given_up(node: NodeState) -> bool:
     return node.attempts >= MOST_ATTEMPTS
 
 
+def _ending(node: NodeState) -> str:
+    return f"; given up after {node.attempts} attempts" if _given_up(node) else ""
+
+
 def _answered(node: NodeState, found: ansible.Answer) -> NodeState:
     """The node's state after a check."""
     if found.status is None:
@@ -361,7 +375,8 @@ def _answered(node: NodeState, found: ansible.Answer) -> NodeState:
                 return replace(node, state=FAILED, message=answer.strip()[-200:], seen_ns=time.time_ns())
             return replace(node, state=state.NEW, message="", seen_ns=time.time_ns())
         lost = node.state not in (state.NEW, FAILED)  # the node answers but does not know the study
-        seen = replace(node, state=STOPPED if lost else node.state, message=answer.strip()[-200:])
+        known = node.message if node.state == state.NEW else ""  # Ansible's reason says more
+        seen = replace(node, state=STOPPED if lost else node.state, message=known or answer.strip()[-200:])
     if seen.state == STOPPED and _given_up(seen):
         seen = replace(seen, state=FAILED)
     if seen.state == FAILED and node.state == FAILED and node.message:

@@ -74,7 +74,7 @@ def _of_group(group: Group) -> TestSample:
         host=" ".join(str(host.get("cpu") or "").split()),
         processes=tuple(tuple(each.value for each in trials) for trials in processes),
         clean=tuple(tuple(each.value for each in trials if not each.polluted) for trials in processes),
-        cut_short=sum(series.ended_ns is None for series in group.series),
+        cut_short=sum(series.ended_ns is None and not series.each_trial for series in group.series),
         counter=group.counter,
         cannot_tell=cannot_tell,
         method=" or ".join(sorted({str(series.counter.get("method") or "") for series in group.series} - {""})),

@@ -55,6 +55,8 @@ def gate_command(
             judged = result.run(gate, artifacts, bar.show, tell)
     except QuietError as error:
         save_error(str(error))
+        if markdown is not None:  # it may have an earlier result
+            save(str(markdown), report.markdown_error(str(error)), "--markdown")
         raise
     unwritten: QuietError | None = None
     for path, text, option in ((junit, report.junit, "--junit"), (markdown, report.markdown, "--markdown")):

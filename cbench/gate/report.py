@@ -117,6 +117,11 @@ def markdown(result: GateResult) -> str:
     return "\n".join(rows)
 
 
+def markdown_error(message: str) -> str:
+    """Markdown for a gate that ended with an error."""
+    return f"**cbench gate: error**: {plain_text(message)}\n"
+
+
 def junit(result: GateResult) -> str:
     """The result as JUnit XML: a regression is a failure, and a test without a verdict is skipped."""
     skipped = sum(test.outcome in SKIPPED for test in result.tests) + len(result.left_out)

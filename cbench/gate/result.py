@@ -9,8 +9,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from cbench.ab.analyze import ALPHA
-from cbench.compare.suite import CANNOT_TELL
+from cbench.compare.suite import CANNOT_TELL, FASTER_UNITS
 from cbench.external.measure import Show
+from cbench.formats.units import is_rate
 from cbench.gate.config import GateConfig, keys_named
 from cbench.gate.judge import (
     CANNOT_JUDGE,
@@ -25,6 +26,7 @@ from cbench.gate.judge import (
 )
 from cbench.gate.measure import GateSession, measure
 from cbench.measure.cause_counts import CauseCount, cause_counts
+from cbench.report.text import some
 from cbench.study.host_check import inside_profile
 from quiet import UsageError
 
@@ -123,6 +125,8 @@ def run(config: GateConfig, artifacts: Path | None, show: Show, tell: Callable[[
         judged |= {name: again.get(name) or _lost(judged[name], second) for name in suspects}
     elif suspects:
         judged |= {name: replace(judged[name], outcome=REGRESSION) for name in suspects}
+    if assumed := [test.name for test in judged.values() if config.rule.better is None and _assumed(test)]:
+        tell(f'lower values are taken as better for {some(assumed)}; if higher ones are, set better = "higher"')
     tests = sorted(judged.values(), key=lambda test: (ORDER.index(test.outcome), -(test.delta_pct or 0)))
     return GateResult(
         threshold_pct=100 * config.rule.threshold,
@@ -134,6 +138,13 @@ def run(config: GateConfig, artifacts: Path | None, show: Show, tell: Callable[[
         sessions=tuple(facts),
         regressions=tuple(test.name for test in tests if test.outcome == REGRESSION),
     )
+
+
+def _assumed(test: JudgedTest) -> bool:
+    """Whether a difference was judged without knowing from its unit which values are better."""
+    unit = test.unit
+    clear = unit in FASTER_UNITS or is_rate(unit) or unit.endswith("/op")  # of `go test`: B/op, allocs/op
+    return test.outcome in (REGRESSION, IMPROVEMENT) and not clear
 
 
 def _confirmed(test: JudgedTest) -> JudgedTest:

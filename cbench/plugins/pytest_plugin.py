@@ -39,7 +39,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if path is None:
         return
     if not config.pluginmanager.hasplugin("benchmark"):
-        raise pytest.UsageError(f"{OPTION}: needs pytest-benchmark (pip install pytest-benchmark)")
+        raise pytest.UsageError(f"{OPTION}: needs pytest-benchmark: install it, or remove -p no:benchmark")
     file = (config.invocation_params.dir / path).resolve()
     if OPTION in config.invocation_params.args and not file.is_relative_to(config.invocation_params.dir.resolve()):
         raise pytest.UsageError(

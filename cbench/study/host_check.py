@@ -11,7 +11,7 @@ from cbench.results import json_object, to_json
 from cbench.study.model import Study, StudyCounter
 from cbench.study.records import StoredFacts
 from cbench.study.resets import reboot
-from quiet import QuietError, Reader, applied_state, format_cpus, isolated_cpus
+from quiet import QuietError, Reader, applied_state, format_cpus, isolated_cpus, load_profile
 
 INSIDE = "CBENCH_INSIDE_QUIET"
 
@@ -37,6 +37,7 @@ def inside_profile(profile: str, cpus: str, arguments: list[str]) -> None:
         if applied is None or not set(os.sched_getaffinity(0)) <= isolated_cpus():
             raise QuietError(f"{INSIDE} is set, but this command does not run within `quiet run`: unset {INSIDE}")
         return
+    load_profile(profile)  # reports an unknown one before anything needs root
     chosen = ["--cpus", cpus] if cpus else []
     same = ["--as", "root"] if os.geteuid() == 0 else []  # even under sudo, because resets need root
     outer = ["-P", "-m", "quiet", "run", "--profile", profile, *chosen, *same, "--"]

@@ -179,7 +179,8 @@ class TomlTable:
             return default
         content = self._values.pop(key)
         if not isinstance(content, kinds) or (isinstance(content, bool) and bool not in kinds):
-            raise self.error(key, f"{content!r}: must be {' or '.join(KINDS[kind] for kind in kinds)}")
+            wanted = [KINDS[kind] for kind in kinds if kind is not int or float not in kinds]
+            raise self.error(key, f"{content!r}: must be {' or '.join(wanted)}")
         return content
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from cbench.ab import run
 from cbench.ab.options import AbOptions, Arm
+from quiet import UsageError
 
 
 class Replaced(Exception):
@@ -35,6 +36,12 @@ def test_a_profile_restarts_the_same_command_line_within_quiet_run(monkeypatch: 
         *(sys.executable, "-P", "-m", "cbench"),
         *("ab", "--profile", "bench", "--", "./old -n 3", "./new"),
     ]
+
+
+def test_an_unknown_profile_is_reported_before_root_is_needed() -> None:
+    options = AbOptions(arms=(Arm("a", "true"), Arm("b", "true")), folder="/", profile="bnch")
+    with pytest.raises(UsageError, match=r"bnch.*did you mean bench"):
+        run.start(options, None, lambda *_: None, lambda _line: None)
 
 
 def test_arms_run_in_the_folder_in_which_the_comparison_began(tmp_path: Path) -> None:

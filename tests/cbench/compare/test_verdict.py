@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from cbench.store.records import EACH_TRIAL
 from cbench.store.store import Store
 from tests.cbench.compare.comparing import exported, one, remarks
 from tests.cbench.store.storing import CYCLES, HOST, TICKS, facts, noisy, stored, trials
@@ -194,3 +195,12 @@ def test_a_process_that_was_cut_short_is_noted(a: Path, tmp_path: Path) -> None:
     with Store.create(path, HOST, []) as store:
         store.add(store.begin(facts(4)), trials([1_000_000, 1_000_001]))
     assert remarks(one(a, path)) == ["B: 1 of 5 processes were cut short"]
+
+
+def test_a_measurement_of_processes_that_was_interrupted_has_whole_processes(tmp_path: Path) -> None:
+    paths = []
+    for name in "ab":
+        paths.append(tmp_path / f"{name}.db")
+        with Store.create(paths[-1], HOST, []) as store:
+            store.add(store.begin(facts(processes=EACH_TRIAL)), trials([1_000_000 + at for at in range(30)]))
+    assert not any("cut short" in each for each in remarks(one(*paths)))

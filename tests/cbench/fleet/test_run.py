@@ -235,7 +235,8 @@ def test_files_that_a_command_names_and_fleet_files_lacks_are_reported(
         ('"old", "in.txt", "lib"', "not in fleet.files, so the nodes will not have them: ./new"),
         ('"old", "new", "in.txt", "lib"', ""),
     ):
-        file.write_text(f'[fleet]\nallocate = "./allocate"\nfiles = [{files}]\ncommand = "{command}"\n')
+        test = '[[test]]\nname = "in.txt"\ncommand = "old"\n' if not files else ""
+        file.write_text(f'[fleet]\nallocate = "./allocate"\nfiles = [{files}]\ncommand = "{command}"\n{test}')
         start.plan(None, str(file))
         assert capsys.readouterr().err.removeprefix("cbench: ").strip() == said
 
@@ -351,6 +352,18 @@ def test_nodes_that_cannot_be_reached_are_announced_with_the_reason(tmp_path: Pa
     done = fleet(tmp_path, *words, code=4)
     assert "no node answers; waiting for up to 2 s (--patience)" in done.stderr
     assert all("Connection refused" in node["message"] for node in json.loads(done.stdout)["nodes"].values())
+
+
+@pytest.mark.slow
+def test_a_node_that_answers_but_cannot_be_prepared_is_given_up_with_the_reason(tmp_path: Path) -> None:
+    content = json.loads(inventory(tmp_path, 1).read_text())
+    content["all"].setdefault("vars", {})["ansible_remote_tmp"] = "/proc/none"
+    (tmp_path / "hosts.json").write_text(json.dumps(content))
+    study(tmp_path)
+    done = fleet(tmp_path, "run", "-i", "hosts.json", "s.toml", "-o", "out", "--poll", "0.1", "--json", code=1)
+    assert done.stderr.count(f"n0: answers, but cannot be prepared: {ansible.NO_TEMPORARY}") == 5
+    assert done.stderr.count("; given up after 5 attempts\n") == 1
+    assert json.loads(done.stdout)["nodes"]["n0"]["message"] == ansible.NO_TEMPORARY
 
 
 @pytest.mark.slow

@@ -101,6 +101,7 @@ def test_programs_are_built_in_each_layout_and_compared(tmp_path: Path) -> None:
         ("old = 'true'\nnew = 'true'\npreset = 'lld'\n", "gate.toml:3: preset: has no effect unless layouts"),
         ("old = 'true'\nnew = 'true'\nspeed = 1\n", "gate.toml:3: speed: unknown"),
         ("old = 'true'\nnew = 'true'\nbudget_s = 0\n", "gate.toml:3: budget_s: 0: must be from 0.1"),
+        ("old = 'true'\nnew = 'true'\nbudget_s = 'x'\n", "gate.toml:3: budget_s: 'x': must be a number"),
         (
             "old = 'true {result}'\nnew = 'true'\n",
             "gate.toml:1: old: {result}: unknown; valid here: {results}, {program}",
@@ -144,9 +145,11 @@ def test_programs_are_built_in_each_layout_and_compared(tmp_path: Path) -> None:
     ],
 )
 def test_tests_that_cannot_be_judged_this_way_are_reported_in_one_line(tmp_path: Path, text: str, says: str) -> None:
-    report = tmp_path / "gate.xml"
-    done = gate(tmp_path, "--junit", str(report), text=text)
+    report, summary = tmp_path / "gate.xml", tmp_path / "gate.md"
+    summary.write_text("**cbench gate: green**")
+    done = gate(tmp_path, "--junit", str(report), "--markdown", str(summary), text=text)
     assert done.returncode == 2
+    assert summary.read_text().startswith("**cbench gate: error**: ")
     assert says in error_line(done)
     suite = ElementTree.parse(report).getroot()
     assert [suite.get(count) for count in ("tests", "errors", "failures", "skipped")] == ["1", "1", "0", "0"]
@@ -176,6 +179,18 @@ def test_a_value_that_was_zero_is_a_regression_and_two_zeros_pass(tmp_path: Path
     assert "old 0 and new 6" in line
     assert "B/op (medians)" in line
     assert "1 regression, 2 passed" in done.stdout
+
+
+@pytest.mark.slow
+def test_the_direction_of_a_unit_that_does_not_imply_it_is_reported_with_a_difference(tmp_path: Path) -> None:
+    program = 'echo "BenchmarkA 1 {} points 7 ns/op" >{{results}}'
+    text = f'shell = true\nblocks = 20\nold = """{program.format(99)}"""\nnew = """{program.format(90)}"""\n'
+    said = "cbench: lower values are taken as better for "
+    done = gate(tmp_path, text=text)
+    assert (done.returncode, "1 improvement" in done.stdout) == (0, True)
+    assert sum(line.startswith(said) for line in done.stderr.splitlines()) == 1
+    done = gate(tmp_path, text=f"{text}better = 'higher'\n")
+    assert (done.returncode, said in done.stderr) == (1, False)
 
 
 @pytest.mark.slow
