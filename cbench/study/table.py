@@ -1,4 +1,4 @@
-"""Show the progress of a study: a bar while it runs, and the output of `cbench order status`."""
+"""Show the progress of a study: a bar while it runs, the last line, and the output of `cbench order status`."""
 
 from __future__ import annotations
 

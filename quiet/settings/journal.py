@@ -1,4 +1,4 @@
-"""Keep the journal: original and written values, recorded before anything changes.
+"""Read the journal: original and written values, which the writer records before it changes anything.
 
 Write-ahead JSON lines in /run/quiet, each fsync'd, readable by every user. /run disappears at the reboot that also
 resets the settings; for hosts where it persists, the journal contains the boot ID. Operations, in the order in which

@@ -1,1 +1,1 @@
-"""Compute the statistics of screening experiments, from arrays to frozen results."""
+"""Compute the statistics of screening experiments, functions that take arrays and return frozen dataclasses."""
