@@ -55,7 +55,7 @@ def gate_command(
             judged = result.run(gate, artifacts, bar.show, tell)
     except QuietError as error:
         save_error(str(error))
-        if markdown is not None:  # it may have an earlier result
+        if markdown is not None and markdown.is_file():  # the summary of an earlier run
             save(str(markdown), report.markdown_error(str(error)), "--markdown")
         raise
     unwritten: QuietError | None = None

@@ -118,8 +118,8 @@ def markdown(result: GateResult) -> str:
 
 
 def markdown_error(message: str) -> str:
-    """Markdown for a gate that ended with an error."""
-    return f"**cbench gate: error**: {plain_text(message)}\n"
+    """Markdown for a gate that ended with an error, as contrib/gate.sh writes it."""
+    return f"**cbench gate: cannot judge**\n\n    cbench: error: {printable(message)}\n"
 
 
 def junit(result: GateResult) -> str:

@@ -149,7 +149,7 @@ def test_tests_that_cannot_be_judged_this_way_are_reported_in_one_line(tmp_path:
     summary.write_text("**cbench gate: green**")
     done = gate(tmp_path, "--junit", str(report), "--markdown", str(summary), text=text)
     assert done.returncode == 2
-    assert summary.read_text().startswith("**cbench gate: error**: ")
+    assert summary.read_text() == f"**cbench gate: cannot judge**\n\n    cbench: error: {error_line(done)}\n"
     assert says in error_line(done)
     suite = ElementTree.parse(report).getroot()
     assert [suite.get(count) for count in ("tests", "errors", "failures", "skipped")] == ["1", "1", "0", "0"]
