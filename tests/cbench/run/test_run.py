@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from math import inf
+from statistics import median
 
 import pytest
 
@@ -58,11 +58,14 @@ def test_the_numbers_of_a_result_fit_together() -> None:
 
 @pytest.mark.slow
 def test_twice_the_rounds_take_about_twice_the_time() -> None:
-    lowest = {5_000: inf, 10_000: inf}
-    for n in [*lowest] * 4:  # in turn: another program or another frequency may change the core's speed for a while
-        found = measured("hash", trials=100, params=[f"n={n}"])["results"][0]["trials"]
-        lowest[n] = min(lowest[n], *found)
-    assert 1.7 < lowest[10_000] / lowest[5_000] < 2.3
+    # Of each pair the ratio: a core may change its speed at any time, and as often to a lower as to a higher one.
+    ratios = []
+    for _ in range(9):
+        once, twice = (
+            min(measured("hash", trials=5, params=[f"n={n}"])["results"][0]["trials"]) for n in (5_000, 10_000)
+        )
+        ratios.append(twice / once)
+    assert 1.7 < median(ratios) < 2.3
 
 
 @pytest.mark.slow
