@@ -175,8 +175,9 @@ def equivalence(a: Sequence[Number], b: Sequence[Number], threshold: float) -> f
 def outcome_of(one: Comparison, p: float, p_same: float | None, alpha: float, threshold: float | None) -> str:
     """The outcome at `alpha`, by p-values that may be corrected for other comparisons.
 
-    A claim also requires that its interval agrees with the p-value. A difference counts only if the estimate is beyond
-    the threshold.
+    A claim also requires that its interval agrees with the p-value: no difference is shown if 1 lies inside the interval,
+    or if the interval is 1 alone. With ties, an end of the interval may be 1 although p is at most alpha: the test then
+    rejects 1, but no ratio next to it. A difference counts only if the estimate is beyond the threshold.
     """
     if one.difference == 0:
         return EQUAL
@@ -188,12 +189,12 @@ def outcome_of(one: Comparison, p: float, p_same: float | None, alpha: float, th
         return SAME
     if one.difference is not None and one.quantum > 1 and abs(one.difference) <= one.quantum:
         return STEP
-    if p > alpha or (one.difference is None and low <= 1 <= high):
+    if p > alpha or (one.difference is None and (low < 1 < high or low == 1 == high)):
         return NOTHING
     if threshold is not None and 1 / most <= one.ratio <= most:
         return BELOW
-    # a difference may be too small to change a floating-point ratio
-    return LOWER if (one.ratio < 1 if one.difference is None else one.difference < 0) else HIGHER
+    # a difference may be too small to change a floating-point ratio, and the estimate may be 1 where an end is
+    return LOWER if (low < 1 if one.difference is None else one.difference < 0) else HIGHER
 
 
 def _middle(values: Sequence[Number]) -> Number:

@@ -183,6 +183,16 @@ def test_a_difference_beyond_the_noise_is_shown_and_has_its_direction() -> None:
     assert 1.03 < of(a, b).ratio < 1.07
 
 
+def test_with_ties_a_difference_is_shown_although_its_interval_begins_at_no_change() -> None:
+    a, b = [[each] for each in (99, 100, 99, 99, 97, 102, 99, 102)], [[each] for each in (103, *[102] * 6, 101)]
+    found = of(a, b)
+    assert found.interval
+    assert found.interval.low == 1 < found.interval.high
+    assert found.test.p < 0.05
+    assert (found.outcome, of(b, a).outcome) == (outcomes.HIGHER, outcomes.LOWER)
+    assert of(a, b, threshold=0.05).outcome == outcomes.SAME
+
+
 def test_processes_are_counted_and_not_trials() -> None:
     """Two processes that differ by chance: thousands of trials would swear that they are different."""
     wrong = [of(sets(100, 6, seed), sets(100, 6, seed + 1000)).outcome != outcomes.NOTHING for seed in range(150)]
