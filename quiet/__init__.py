@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from quiet.machine.affinity import reachable as reachable
     from quiet.machine.cpu_selection import CpuPartition as CpuPartition
     from quiet.machine.facts import Facts as Facts
+    from quiet.machine.trusted_program import who_can_change as who_can_change
     from quiet.machine.virtualization import hypervisor as hypervisor
     from quiet.noise import call_nesting as _call_nesting
     from quiet.noise import clock as _clock
@@ -117,6 +118,7 @@ _HOMES = {
     "machine.affinity": "join place reachable",
     "machine.cpu_selection": "CpuPartition parse_requested=parse_requested_cpus",
     "machine.facts": "CPU=CPU_FOLDER Facts",
+    "machine.trusted_program": "who_can_change",
     "machine.virtualization": "hypervisor virtual=virtualization",
     "noise.budgets": "parse_seconds",
     "noise.call_nesting": "FAULT=CAUSE_FAULT THREAD=CAUSE_THREAD WORK=CAUSE_WORK",

@@ -24,6 +24,7 @@ QUIET_OPENERS = {
         "quiet.host.hold",
         "quiet.host.lock",
         "quiet.host.queue",
+        "quiet.host.terminal_input",  # in the child of a run, which does not load the reader
     ),
     *("quiet.console", "quiet.settings.profile", "quiet.service.service", "quiet.record.recorder"),
     *("quiet.settings.journal_file", "quiet.settings.journal_writer", "quiet.run.process", "quiet.run.starter"),

@@ -46,7 +46,14 @@ def wanted(as_user: str | None) -> Identity | None:
 
 
 def become(user: Identity) -> None:
-    """Switch this process permanently to a user: groups, environment, user ID. Raises OSError."""
+    """Switch this process permanently to a user: groups, environment, user ID, and no input to root's terminal.
+
+    Raises OSError.
+    """
+    if os.geteuid() == 0:
+        from quiet.host import terminal_input
+
+        terminal_input.protect()
     if user.name:
         os.initgroups(user.name, user.gid)
     else:

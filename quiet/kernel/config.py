@@ -14,6 +14,7 @@ from quiet.host.reader import Reader
 
 _LINE = re.compile(r"^(?:(CONFIG_\w+)=(.*)|# (CONFIG_\w+) is not set)$", re.MULTILINE)
 _GZIP = b"\x1f\x8b"
+_MOST = 16 << 20  # maximum size in bytes, after decompression; a distribution's configuration has 300 KB
 _ARCHITECTURES = {"CONFIG_X86": "x86", "CONFIG_ARM64": "arm64"}
 
 
@@ -56,10 +57,8 @@ def of_file(path: str) -> Config:
         raise UsageError(f"--config {path}: no such file") from None
     except OSError as error:
         raise UsageError(f"--config {path}: {error.strerror}") from None
-    except ValueError:
-        raise UsageError(
-            f"--config {path}: the gzip data is damaged; copy the file again, or give an uncompressed one"
-        ) from None
+    except ValueError as error:
+        raise UsageError(f"--config {path}: {error}") from None
     if not values:
         raise UsageError(
             f"--config {path}: no line CONFIG_...=; give the configuration of a kernel, such as /boot/config-VERSION"
@@ -74,18 +73,23 @@ def parse(text: str) -> dict[str, str]:
 
 def _read(reader: Reader, path: str) -> dict[str, str]:
     try:
-        return _values(b"".join(reader.pages(path)))
+        return _values(reader.data(path))
     except (OSError, ValueError):
         return {}
 
 
 def _values(data: bytes) -> dict[str, str]:
-    """The options in the content of a file. Raises ValueError if its gzip data is damaged."""
+    """The options in the content of a file. Raises ValueError if its gzip data is damaged, or if it is too large."""
     if data.startswith(_GZIP):
         import zlib
 
+        unpacker = zlib.decompressobj(wbits=31)
         try:
-            data = zlib.decompress(data, wbits=31)
-        except zlib.error as error:
-            raise ValueError(str(error)) from None
+            data = unpacker.decompress(data, _MOST + 1)
+        except zlib.error:
+            data = b""
+        if len(data) <= _MOST and not unpacker.eof:
+            raise ValueError("the gzip data is damaged; copy the file again, or give an uncompressed one")
+    if len(data) > _MOST:
+        raise ValueError(f"larger than {_MOST >> 20} MiB, so it is not the configuration of a kernel")
     return parse(data.decode("utf-8", "replace"))

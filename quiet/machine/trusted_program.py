@@ -1,6 +1,6 @@
 """Find users who can change a program that root will run: its interpreter, its packages, or the directories above them.
 
-Sources: man pages path_resolution(7), inode(7) (S_ISVTX); Python's documents on site (the directories of packages).
+Sources: man pages path_resolution(7), inode(7) (S_ISVTX), acl(5); Python's documents on site (package directories).
 """
 
 from __future__ import annotations
@@ -99,9 +99,21 @@ def _who(reader: Reader, place: str, owner: int) -> str:
         return ""  # its mode has no meaning
     if found.st_mode & stat.S_IWOTH and not sticky:
         return "everybody"
-    if found.st_mode & stat.S_IWGRP and found.st_gid and not sticky:
-        return _members(found.st_gid)
+    if found.st_mode & stat.S_IWGRP and not sticky:
+        if _has_acl(reader, place):  # the bit is then the mask of the list's entries, regardless of the group
+            return "another user (`getfacl` shows the access control list)"
+        if found.st_gid:
+            return _members(found.st_gid)
     return ""
+
+
+def _has_acl(reader: Reader, path: str) -> bool:
+    """Whether a file or directory has a POSIX access control list (acl(5))."""
+    try:
+        with reader.place(path, follow=False) as place:
+            return bool(os.getxattr(place, "system.posix_acl_access", follow_symlinks=False))
+    except OSError:
+        return False  # it has none, or its file system has none
 
 
 def _user(uid: int) -> str:

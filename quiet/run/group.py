@@ -7,6 +7,7 @@ import os
 import select
 import signal
 import time
+from collections.abc import Iterator
 
 from quiet import cpulist
 from quiet.cpulist import CpuSet
@@ -67,13 +68,14 @@ class RunGroup:
                 raise ProcessLookupError  # the PID may have been reused before the check
             self._pid, self._origin = pid, origin
             if path:
-                self._write(f"{path}/cgroup.procs", pid)
-                with contextlib.suppress(OSError):
-                    os.sched_setaffinity(pid, cpus)
+                self._move(pid, self._pidfd, path)
+                self._pin(pid, pid, self._pidfd, cpus)
             else:
+                before = os.sched_getaffinity(pid)
                 join(cpus, pid)
-            if self._has_ended():
-                raise ProcessLookupError  # the PID may have been reused before the move
+                if self._has_ended():  # the PID may have been reused before the move
+                    os.sched_setaffinity(pid, before)
+                    raise ProcessLookupError
         except ProcessLookupError:
             self.release()
         except OSError as error:
@@ -81,7 +83,7 @@ class RunGroup:
 
     def _has_ended(self) -> bool:
         """Whether the command has ended; if so, another process may have its PID."""
-        return bool(select.select([self._pidfd], [], [], 0)[0])
+        return _has_ended(self._pidfd)
 
     def _inherit_pressure(self, path: str) -> None:
         """Disable a group's pressure accounting if the partition's is disabled (the knob accounting.pressure)."""
@@ -101,8 +103,9 @@ class RunGroup:
                 self._host.write(f"{path}/cgroup.kill" if path else "", "1")
             except OSError:  # before Linux 5.14, or no cgroup
                 for pid in pids:
-                    with contextlib.suppress(OSError):
-                        os.kill(pid, signal.SIGKILL)
+                    with contextlib.suppress(OSError), _process(pid) as pidfd:
+                        if self._belongs(pid, path):
+                            signal.pidfd_send_signal(pidfd, signal.SIGKILL)
             time.sleep(_POLL_S)
 
     def release(self) -> None:
@@ -117,13 +120,56 @@ class RunGroup:
             return
         for _ in range(_ROUNDS):
             for pid in self._members(path):
-                with contextlib.suppress(OSError):
-                    self._write(f"{self._origin or self._mount}/cgroup.procs", pid)
-                for thread in self._host.numbered(f"/proc/{pid}/task"):
-                    with contextlib.suppress(OSError):
-                        os.sched_setaffinity(thread, self._mask)
+                with contextlib.suppress(OSError), _process(pid) as pidfd:
+                    self._return(pid, pidfd, path)
         self.kill()
         self._remove()
+
+    def _return(self, pid: int, pidfd: int, path: str) -> None:
+        """Return one process of the run, and its threads, to the command's original cgroup and CPUs."""
+        if not self._belongs(pid, path):
+            return  # the process has ended, and another process has its PID
+        try:
+            self._move(pid, pidfd, self._origin or self._mount)
+        except ProcessLookupError:
+            return
+        except OSError:
+            pass  # kill() ends it
+        for thread in self._host.numbered(f"/proc/{pid}/task"):
+            self._pin(pid, thread, pidfd, self._mask)
+
+    def _pin(self, pid: int, thread: int, pidfd: int, cpus: CpuSet) -> None:
+        """Restrict a thread of a process to CPUs; undo this if the thread has ended: another one may have its ID."""
+        with contextlib.suppress(OSError):
+            before = os.sched_getaffinity(thread)
+            os.sched_setaffinity(thread, cpus)
+            if _has_ended(pidfd) or (thread != pid and not self._host.exists(f"/proc/{pid}/task/{thread}")):
+                os.sched_setaffinity(thread, before)
+
+    def _move(self, pid: int, pidfd: int, path: str) -> None:
+        """Move a process to a cgroup. Raises OSError; ProcessLookupError if the process has ended.
+
+        Only a PID can be moved. If the process ends before the write, the PID may belong to a new process, which then
+        returns to its parent's cgroup, where every process starts. An orphan of another user than root stays: the
+        cgroup of its parent, PID 1, has no limits.
+        """
+        self._write(f"{path}/cgroup.procs", pid)
+        if not _has_ended(pidfd):
+            return  # until now, the PID belonged to the process
+        status = self._host.text(f"/proc/{pid}/status")
+        parent = int(status_field(status, "PPid") or 0)
+        is_root = (status_field(status, "Uid") or "").split() == ["0"] * 4
+        origin = self._cgroup(parent) if parent > 1 or is_root else ""
+        if origin and self._cgroup(pid) == path:
+            with contextlib.suppress(OSError):
+                self._write(f"{origin}/cgroup.procs", pid)
+        raise ProcessLookupError
+
+    def _belongs(self, pid: int, path: str) -> bool:
+        """Whether the process that has a PID now belongs to the run."""
+        if not path:
+            return pid in self._descendants()
+        return f"{self._cgroup(pid)}/".startswith(f"{path}/")
 
     def remove(self) -> None:
         """Remove the cgroup after kill()."""
@@ -178,3 +224,19 @@ class RunGroup:
 
     def _write(self, path: str, pid: int) -> None:
         self._host.write(path, str(pid))
+
+
+@contextlib.contextmanager
+def _process(pid: int) -> Iterator[int]:
+    """A descriptor of the process (pidfd_open(2)). Raises OSError if there is none."""
+    pidfd = os.pidfd_open(pid)
+    try:
+        yield pidfd
+    finally:
+        os.close(pidfd)
+
+
+def _has_ended(pidfd: int) -> bool:
+    poll = select.poll()  # select(2) is limited to descriptors below 1024
+    poll.register(pidfd, select.POLLIN)
+    return bool(poll.poll(0))

@@ -85,10 +85,11 @@ def test_a_file_in_memory_is_a_file() -> None:
         assert Path(f"{folder}/out.html").read_text() == "two"
 
 
-@pytest.mark.parametrize("name", ["/dev/fd/77", "/proc/self/fd/77"])
-def test_a_file_that_is_not_open_for_writing_is_refused_before_the_work(name: str) -> None:
+@pytest.mark.parametrize("folder", ["/dev/fd", "/proc/self/fd"])
+def test_a_file_that_is_not_open_for_writing_is_refused_before_the_work(folder: str) -> None:
+    closed = max(int(each) for each in os.listdir("/proc/self/fd")) + 1
     with pytest.raises(UsageError, match="--output /"):
-        check_savable(name, "--output")
+        check_savable(f"{folder}/{closed}", "--output")
 
 
 def test_a_folder_that_cannot_be_written_is_reported_before_the_work(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -86,6 +87,20 @@ def test_a_broken_config_gz_is_ignored(tmp_path: Path) -> None:
     assert config.running(Reader(str(tree))).source == f"/boot/config-{VERSION}"
 
 
+@pytest.mark.slow
+def test_a_configuration_that_expands_to_far_more_memory_is_ignored(tmp_path: Path) -> None:
+    tree = host(tmp_path, {f"boot/config-{VERSION}": whole()})
+    bomb = gzip.compress(bytes(64 << 20), 1)
+    (tree / "proc/config.gz").write_bytes(gzip.compress(whole().encode()) + bomb + bomb)  # other members are not read
+    assert config.running(Reader(str(tree))).source == "/proc/config.gz"
+    (tree / "proc/config.gz").write_bytes(bomb)
+    tracemalloc.start()
+    assert config.running(Reader(str(tree))).source == f"/boot/config-{VERSION}"
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert most < 40 << 20
+
+
 def test_another_kernels_configuration_can_be_checked(tmp_path: Path, quiet: Quiet) -> None:
     (tmp_path / "mine").write_text(whole(HWLAT_TRACER="n"))
     (tmp_path / "mine.gz").write_bytes(gzip.compress(whole().encode()))
@@ -101,6 +116,11 @@ def test_another_kernels_configuration_can_be_checked(tmp_path: Path, quiet: Qui
         (None, "x: no such file"),
         (b"SMP=y\n", "x: no line CONFIG_...=; give the configuration of a kernel"),
         (b"\x1f\x8bx", "x: the gzip data is damaged"),
+        pytest.param(
+            gzip.compress(bytes(17 << 20), 1),
+            "x: larger than 16 MiB, so it is not the configuration of a kernel",
+            id="zip",
+        ),
     ],
 )
 def test_anything_but_a_configuration_is_refused_in_one_line(

@@ -28,6 +28,8 @@ class Cgroups(Host):
             if self.exists(path):
                 for each in others:
                     each.write_text("".join(line for line in each.read_text().splitlines(True) if line != f"{value}\n"))
+                name = path.removeprefix(CGROUPS).removesuffix("/cgroup.procs")
+                plant(Path(self.root), {f"proc/{value}/cgroup": f"0::{name}"})
         super().write(path, value)
 
     def text(self, path: str) -> str | None:
@@ -105,6 +107,65 @@ def test_a_process_that_has_the_number_of_a_command_that_has_ended_is_not_ended(
     monkeypatch.setattr("quiet.run.group._PATIENCE_S", 0.1)
     found.kill()
     assert killed == []
+
+
+def services(host: Host, pid: int) -> None:
+    """Have the ID belong to a new child of a service of root."""
+    files = {f"proc/{pid}/status": "State: R (running)\nPPid: 77\nUid: 0 0 0 0", f"proc/{pid}/cgroup": "0::/service"}
+    plant(Path(host.root), files | {"proc/77/cgroup": "0::/service", "sys/fs/cgroup/service/cgroup.procs": ""})
+
+
+def test_a_process_of_root_that_reuses_an_id_of_the_run_stays_in_its_cgroup(
+    host: Host, command: subprocess.Popen[bytes]
+) -> None:
+    found = run(host, command.pid)
+    services(host, command.pid)  # after the ID was read from the cgroup
+    before = os.sched_getaffinity(command.pid)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(found, "kill", lambda: None)
+        patch.setattr(found, "_remove", lambda: None)
+        found.release()
+    assert host.text(f"/proc/{command.pid}/cgroup") == "0::/service"
+    assert os.sched_getaffinity(command.pid) == before
+
+
+@pytest.mark.parametrize("when", ["release", "add"])
+def test_a_process_of_root_that_reuses_an_id_during_the_move_returns_to_its_parents_cgroup(
+    host: Host, command: subprocess.Popen[bytes], when: str
+) -> None:
+    """`when`: the move out of the run's cgroup, or the move into it."""
+    found = run(host, command.pid) if when == "release" else RunGroup(host, "run-1")
+    moves = []
+
+    def write(path: str, pid: int) -> None:
+        if not moves:
+            command.kill()
+            command.wait()
+            services(host, pid)
+        moves.append(path)
+        host.write(path, str(pid))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(found, "_write", write)
+        patch.setattr(found, "kill", lambda: None)
+        patch.setattr(found, "_remove", lambda: None)
+        if when == "release":
+            found.release()
+        else:
+            found.add(command.pid, os.getpid(), 7, frozenset(os.sched_getaffinity(0)))
+    assert moves
+    assert host.text(f"/proc/{command.pid}/cgroup") == "0::/service"
+
+
+def test_a_process_of_root_that_reuses_an_id_is_not_ended_before_linux_5_14(
+    host: Host, command: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = run(host, command.pid)
+    services(host, command.pid)
+    monkeypatch.setattr(host, "write", lambda path, value: os.stat("/none"))  # there is no cgroup.kill
+    monkeypatch.setattr("quiet.run.group._PATIENCE_S", 0.02)
+    found.kill()
+    assert command.poll() is None
 
 
 @pytest.mark.parametrize("pid", [0, -1, 2**31, 2**62])

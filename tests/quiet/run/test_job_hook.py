@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import subprocess
@@ -62,6 +63,7 @@ def test_a_job_goes_to_the_isolated_cpus_and_back(root: Path) -> None:
     (root / "cgroup/user").mkdir()
     assert job(root, "start", "77").returncode == 0
     assert (root / "cgroup/quiet/job/cgroup.procs").read_text() == "77\n"
+    (root / "proc/77/cgroup").write_text("0::/quiet/job\n")
     assert job(root, "end").returncode == 0
     assert (root / "cgroup/user/cgroup.procs").read_text() == "77\n"
 
@@ -86,6 +88,61 @@ def test_a_number_that_another_process_has_by_the_time_of_the_move_is_not_moved(
     (root / "reuse").write_text(f"rm -r {root}/proc/77")  # one that is gone has no owner either
     assert job(root, "start", "77").returncode == 3
     assert not (root / "cgroup/quiet/job").exists()
+    assert calls(root)[-1] == "restore"
+
+
+def test_a_number_that_another_process_has_since_the_job_ended_is_not_moved(root: Path) -> None:
+    files = process(root, 77, "/user")
+    (root / "cgroup/user").mkdir()
+    assert job(root, "start", "77").returncode == 0
+    (files / "cgroup").write_text("0::/system.slice/sshd.service\n")
+    assert job(root, "end").returncode == 0
+    assert not (root / "cgroup/user/cgroup.procs").exists()
+
+
+@pytest.mark.parametrize(("call", "program", "to"), [("start", "stat", "quiet/job"), ("end", "sed", "user")])
+def test_a_process_that_gets_the_number_during_the_move_goes_to_the_cgroup_of_its_parent(
+    root: Path, call: str, program: str, to: str
+) -> None:
+    process(root, 1, "/init.scope")
+    for name in ("user", "init.scope"):
+        (root / "cgroup" / name).mkdir()
+    files = process(root, 77, "/user")
+    if call == "end":
+        assert job(root, "start", "77").returncode == 0
+        (files / "cgroup").write_text("0::/quiet/job\n")
+    (root / "bin" / program).write_text(
+        f'#!/bin/sh\n{shutil.which(program)} "$@" || exit\n[ "$PWD" = {files} ] || exit 0\n'
+        f"rm -r {files} && mkdir {files} && echo 0::/{to} >{files}/cgroup && echo '77 (a) b) S 1 77' >{files}/stat\n"
+    )
+    (root / "bin" / program).chmod(0o755)
+    assert job(root, call, "77").returncode == (3 if call == "start" else 0)
+    assert (root / "cgroup" / to / "cgroup.procs").read_text() == "77\n"
+    assert (root / "cgroup/init.scope/cgroup.procs").read_text() == "77\n"
+
+
+@pytest.mark.parametrize("before", [None, 0o644])
+def test_no_other_user_can_open_and_thereby_hold_the_lock(root: Path, before: int | None) -> None:
+    if before:
+        (root / "quiet-job.lock").touch(before)
+    assert job(root, "start").returncode == 0
+    assert (root / "quiet-job.lock").stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("words", [("end",), ("wait", "77")])
+def test_the_end_of_a_job_waits_for_the_lock_as_long_as_it_takes(root: Path, words: tuple[str, ...]) -> None:
+    (root / "hook").write_text((root / "hook").read_text().replace("flock -w 600", "flock -w 0.02"))
+    files = process(root, 77, "/user")
+    assert job(root, "start", "77").returncode == 0
+    shutil.rmtree(files)
+    with open(root / "quiet-job.lock") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        assert job(root, "start").returncode == 3
+        with subprocess.Popen([str(root / "hook"), *words], stderr=subprocess.PIPE, text=True) as ending:
+            assert ending.stderr is not None
+            assert any("still waiting to restore the host" in line for line in ending.stderr)
+            fcntl.flock(lock, fcntl.LOCK_UN)
+    assert ending.returncode == 0
     assert calls(root)[-1] == "restore"
 
 

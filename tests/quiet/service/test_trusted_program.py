@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import struct
 from collections.abc import Callable
 from pathlib import Path
 
@@ -65,6 +66,26 @@ def test_a_link_of_another_user_in_a_sticky_folder_is_not_trusted(quiet: Quiet, 
     os.chown(program / "bin/python", 4242, 0, follow_symlinks=False)
     done = quiet("install-service", "--root", root)
     assert (done.code, f"user 4242 can change /{VENV}/bin/python;" in done.err) == (3, True)
+
+
+def test_a_program_that_a_user_can_change_by_an_access_control_list_is_not_run_by_root(
+    quiet: Quiet, root: Path, program: Path
+) -> None:
+    path = program / "lib/quiet/__init__.py"
+    entries = [(0x01, 6, -1), (0x02, 6, 4242), (0x04, 4, -1), (0x10, 6, -1), (0x20, 4, -1)]  # as setfacl -m u:4242:rw
+    acl = struct.pack("<I", 2) + b"".join(struct.pack("<HHi", *each) for each in entries)
+    try:
+        os.setxattr(path, "system.posix_acl_access", acl)
+    except OSError:
+        pytest.skip("the file system has no access control lists")
+    assert path.stat().st_gid == 0
+    done = quiet("install-service", "--root", root)
+    assert (done.code, done.err.count("\n")) == (3, 1)
+    assert (
+        f"another user (`getfacl` shows the access control list) can change /{VENV}/lib/quiet/__init__.py" in done.err
+    )
+    path.chmod(0o644)  # the mask denies what the entry permits
+    assert quiet("install-service", "--root", root).code == 0
 
 
 def open_to_all(path: Path) -> None:
