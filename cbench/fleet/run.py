@@ -14,7 +14,7 @@ from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
-from cbench.console import StoppedError, tell
+from cbench.console import StoppedError, shell_path, tell
 from cbench.fleet import ansible, state, wheels
 from cbench.fleet.config import FleetConfig, load
 from cbench.fleet.state import ALLOCATED, ASKED, GIVEN_BACK, RELEASED, UNREACHABLE, FleetState, NodeState
@@ -71,9 +71,8 @@ class Fleet:
                     time.sleep(min(wait, poll_s))
                     wait *= 1.5
         except KeyboardInterrupt:
-            again = (
-                f"resume with: cbench fleet resume -o {self._folder}; stop with: cbench fleet release -o {self._folder}"
-            )
+            folder = shell_path(self._folder)
+            again = f"resume with: cbench fleet resume -o {folder}; stop with: cbench fleet release -o {folder}"
             measure = any(node.state in (RUNNING, UNREACHABLE) for node in self._state.nodes.values())
             nodes = "nodes that have started keep measuring" if measure else "no node is known to be measuring"
             raise StoppedError(f"interrupted; {nodes}; {again}") from None

@@ -12,11 +12,23 @@ from cbench.console import show, tell
 Stores = Annotated[list[str], typer.Argument(metavar="STORE...", help="Output files (-o) of measurements.")]
 
 
-def status_command(stores: Stores, *, as_json: Json = False) -> None:
+def status_command(
+    stores: Stores,
+    *,
+    trusted: Annotated[
+        bool, typer.Option("--trusted", help="Fail if another user can change a store, even if none exists yet.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
     """Report the progress of measurements, including detached ones."""
+    from pathlib import Path
+
     from cbench.jobs import table
     from cbench.jobs.status import status
+    from cbench.store import trust
 
+    for each in stores if trusted else []:
+        trust.check(Path(each))
     show(table.Jobs(tuple(status(each) for each in stores)), as_json, table.jobs)
 
 

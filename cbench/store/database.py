@@ -12,6 +12,7 @@ from types import ModuleType, TracebackType
 from typing import Concatenate, ParamSpec, Self, TypeVar
 
 from cbench.store.schema import APPLICATION_ID, STEPS, VERSION
+from cbench.store.trust import refuse_foreign_link
 from quiet import QuietError, UsageError, one_line, raised_at
 
 P = ParamSpec("P")
@@ -19,6 +20,8 @@ T = TypeVar("T")
 
 WAIT_S = 10.0
 """The longest wait, in seconds, for another process that writes."""
+MOST = 64 << 20
+"""The maximum size of a value in bytes; the largest values are outputs of up to 16 MiB."""
 
 REASONS = {
     "SQLITE_FULL": "the disk is full",
@@ -32,6 +35,7 @@ REASONS = {
     "SQLITE_IOERR": "cannot be written to (disk, quota or file size limit?)",
     "SQLITE_AUTH": "not permitted",
     "SQLITE_PERM": "not permitted",
+    "SQLITE_TOOBIG": f"a value exceeds {MOST >> 20} MiB",
 }
 
 
@@ -158,6 +162,7 @@ def for_writing(path: Path) -> sqlite3.Connection:
     errors.
     """
     _check(path, exists=False)
+    refuse_foreign_link(path)
     if path.exists() and not os.access(path, os.W_OK):
         raise UsageError(f"{path}: not writable")
     connection = _connect(path, "rwc")
@@ -227,7 +232,19 @@ def no_directory(path: Path) -> UsageError:
 def _connect(path: Path, mode: str) -> sqlite3.Connection:
     with explained(path):
         uri = f"{path.absolute().as_uri()}?mode={mode}"
-        return sqlite3.connect(uri, uri=True, timeout=WAIT_S, isolation_level=None)
+        connection = sqlite3.connect(uri, uri=True, timeout=WAIT_S, isolation_level=None)
+        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MOST)
+        connection.execute("PRAGMA trusted_schema=OFF")
+    return connection
+
+
+# A view or a computed column is evaluated by every query and can run forever. SQLite executes the text `sql` of an
+# entry, whatever the entry's `type` says, and itself writes this text with these first words.
+_FOREIGN = """
+SELECT count(*) FROM sqlite_master WHERE sql != ''
+AND sql NOT GLOB 'CREATE TABLE *' AND sql NOT GLOB 'CREATE INDEX *' AND sql NOT GLOB 'CREATE UNIQUE INDEX *'
+"""
+_COMPUTED = "SELECT count(*) FROM sqlite_master AS t, pragma_table_xinfo(t.name) AS c WHERE t.sql != '' AND c.hidden"
 
 
 def _version(path: Path, connection: sqlite3.Connection) -> int:
@@ -239,6 +256,7 @@ def _version(path: Path, connection: sqlite3.Connection) -> int:
         application = connection.execute("PRAGMA application_id").fetchone()[0]
         version: int = connection.execute("PRAGMA user_version").fetchone()[0]
         tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+        foreign = connection.execute(_FOREIGN).fetchone()[0] or connection.execute(_COMPUTED).fetchone()[0]
         connection.execute("COMMIT")
     except sqlite3.DatabaseError as error:
         if getattr(error, "sqlite_errorname", "") == "SQLITE_NOTADB":
@@ -252,6 +270,8 @@ def _version(path: Path, connection: sqlite3.Connection) -> int:
         raise UsageError(f"{path}: an SQLite file, but not a cbench store")
     if version < 1:
         raise QuietError(f"{path}: damaged: its format number is {version}")
+    if foreign:
+        raise UsageError(f"{path}: not a cbench store: it contains views, triggers or computed columns")
     if version > VERSION:
         raise UsageError(
             f"{path}: written by a newer cbench (format {version}; this version reads up to {VERSION}); upgrade cbench"

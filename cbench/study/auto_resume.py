@@ -13,6 +13,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from cbench.store import trust
 from cbench.study.model import CALLED
 from cbench.study.resets.reset import SYSTEMD_RUNNING
 from quiet import Refused
@@ -29,7 +30,8 @@ def name(data: Path) -> str:
 def unit(data: Path, environment: Mapping[str, str], kind: str = "order") -> str:
     """The unit's text. It has no After=, because a reset by reboot itself waits until the boot is complete."""
     command = [sys.executable, "-P", "-m", "cbench", kind, "resume", str(data.absolute())]
-    kept = [f"{key}={environment[key]}" for key in ("PATH", "HOME", "LANG", "LC_ALL") if key in environment]
+    check = [sys.executable, "-P", "-m", "cbench.store.trust", str(data.absolute())]
+    kept = [f"{key}={environment[key]}" for key in ("PATH", "HOME", "LANG", "LC_ALL", "SUDO_UID") if key in environment]
     return "\n".join(
         [
             f"# Written by `cbench {kind} run`; removed when the {CALLED[kind]} has ended.",
@@ -39,6 +41,7 @@ def unit(data: Path, environment: Mapping[str, str], kind: str = "order") -> str
             "Type=exec",
             f"WorkingDirectory={_escaped(str(data.absolute().parent))}",
             *(f"Environment={_quoted(each)}" for each in kept),
+            f"ExecStartPre={' '.join(_quoted(each, '$') for each in check)}",
             f"ExecStart={' '.join(_quoted(each, '$') for each in command)}",
             "[Install]",
             f"WantedBy={TARGET}",
@@ -56,8 +59,9 @@ def obstacle() -> str:
 
 def install(data: Path, environment: Mapping[str, str], units: Path = UNITS, kind: str = "order") -> str:
     """Make the study resume after each boot; returns the unit's name. Raises Refused if the unit cannot be
-    installed.
+    installed, or if a user who is not trusted can change the store.
     """
+    trust.check(data)
     file = units / name(data)
     link = units / f"{TARGET}.wants" / file.name
     try:

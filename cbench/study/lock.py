@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from cbench.store.database import no_directory
+from cbench.store.trust import refuse_foreign_link
 from cbench.study.model import CALLED
 from quiet import Refused, UsageError
 
@@ -27,8 +28,12 @@ def alone(path: Path, create: bool = False, kind: str = "order") -> Iterator[Non
     another measurement in messages. Raises Refused if another process has the right, UsageError if the file cannot be
     opened.
     """
+    flags = os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC
+    if create:
+        refuse_foreign_link(path)
+        flags |= os.O_CREAT | (0 if os.path.islink(path) else os.O_NOFOLLOW)
     try:
-        fd = os.open(path, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC | (os.O_CREAT if create else 0), 0o666)
+        fd = os.open(path, flags, 0o666)
     except OSError as error:
         if create and isinstance(error, FileNotFoundError):
             raise no_directory(path) from None

@@ -16,7 +16,7 @@ from cbench.fleet import wheels
 from cbench.fleet.ansible import COLLECTIONS, Played, environment, play, program
 from cbench.jobs.status import FINISHED, status
 from cbench.results import JsonValue
-from tests.cbench.fleet.nodes import BIN, inventory
+from tests.cbench.fleet.nodes import BIN, inventory, study
 from tests.cbench.running import comes
 from tests.hosts import ARCHIVES
 
@@ -73,7 +73,9 @@ def test_the_whole_playbook_changes_nothing_the_second_time(tmp_path: Path) -> N
     assert not (tmp_path / "nodes" / "n0").exists()
 
 
-def adhoc(tmp_path: Path, module: str, arguments: dict[str, str], *words: str) -> dict[str, object]:
+def adhoc(
+    tmp_path: Path, module: str, arguments: dict[str, JsonValue], *words: str, code: int = 0
+) -> dict[str, object]:
     command = [program("ansible"), "n0", "-i", str(inventory(tmp_path, 1)), "-m", f"quiet_cbench.bench.{module}"]
     tree = tmp_path / "tree"
     given = json.dumps({**arguments, "bin": str(BIN)})
@@ -84,7 +86,7 @@ def adhoc(tmp_path: Path, module: str, arguments: dict[str, str], *words: str) -
         text=True,
         check=False,
     )
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.returncode == code, done.stdout + done.stderr
     answer = json.loads((tree / "n0").read_text())
     assert isinstance(answer, dict)
     return {**answer, "printed": done.stdout}
@@ -96,13 +98,36 @@ def test_a_profile_is_applied_once_restored_once_and_shown_as_a_diff(tmp_path: P
     (archive,) = [path for path in ARCHIVES if path.name == "host.tar.gz"]
     with tarfile.open(archive) as tar:
         tar.extractall(root, filter="tar")
-    given = {"root": str(root)}
+    given: dict[str, JsonValue] = {"root": str(root)}
     dry = adhoc(tmp_path, "profile", given, "--check", "--diff")
     assert dry["changed"]
     assert "slice:system.slice" in str(dry["printed"])
     applied = [adhoc(tmp_path, "profile", given)["changed"] for _ in range(2)]
     restored = [adhoc(tmp_path, "profile", {**given, "state": "restored"})["changed"] for _ in range(2)]
     assert (applied, restored) == ([True, False], [True, False])
+
+
+@pytest.mark.slow
+def test_a_store_that_another_user_can_change_is_not_resumed_stopped_or_copied(tmp_path: Path) -> None:
+    study(tmp_path, repetitions=1)
+    folder = tmp_path / "shared"
+    folder.mkdir()
+    folder.chmod(0o1777)
+    data = folder / "s.db"
+    begin: list[JsonValue] = ["order", "run", str(tmp_path / "s.toml"), "-o", str(data)]
+    given: dict[str, JsonValue] = {"data": str(data), "begin": begin}
+    failed = adhoc(tmp_path, "study", given, code=2)
+    assert f"everybody can change {folder}" in str(failed["msg"])
+    assert list(folder.iterdir()) == []
+    data.touch()
+    for state in ("stopped", "fetched"):
+        failed = adhoc(tmp_path, "study", {**given, "state": state}, code=2)
+        assert (failed["rc"], f"everybody can change {folder}" in str(failed["msg"])) == (3, True)
+    assert list(folder.iterdir()) == [data]
+    data.unlink()
+    folder.chmod(0o755)
+    assert adhoc(tmp_path, "study", given)["changed"]
+    assert comes(lambda: status(str(data)).state == FINISHED)
 
 
 @pytest.mark.slow

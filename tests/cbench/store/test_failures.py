@@ -12,14 +12,16 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from cbench.store.database import for_reading, reading
 from cbench.store.kind import is_store
 from cbench.store.schema import APPLICATION_ID
 from cbench.store.store import Store
-from quiet.errors import QuietError
+from quiet.errors import QuietError, UsageError
 from tests import CHECKOUT
 from tests.cbench.store.storing import HOST, facts, read, stored, trials
 
@@ -186,3 +188,36 @@ def test_a_file_or_folder_that_cannot_be_written_is_reported_in_one_line(shut: P
     other = shut.with_name("other.db")
     said = as_nobody(lambda: Store.create(other, HOST, []))
     assert said == f"{other}: cannot be opened or created [SQLITE_CANTOPEN]"
+
+
+ENDLESS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)"
+FOREIGN = {
+    "a view": [
+        f"CREATE VIEW run AS {ENDLESS} SELECT i AS run, started_ns, ended_ns, version, command, host FROM n, old"
+    ],
+    "a trigger": ["CREATE TRIGGER t AFTER INSERT ON old BEGIN DELETE FROM series; END"],
+    "a computed column": ["CREATE TABLE run (run INTEGER PRIMARY KEY, host AS (hex(zeroblob(1e8))))"],
+    "a virtual table": ["CREATE VIRTUAL TABLE run USING rtree(run, a, b)"],
+}
+
+
+@pytest.mark.parametrize("statements", FOREIGN.values(), ids=FOREIGN)
+def test_a_store_whose_queries_could_run_forever_is_refused(statements: list[str], tmp_path: Path) -> None:
+    path = stored(tmp_path / "s.db", [[1]])
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("ALTER TABLE run RENAME TO old")
+        try:
+            for statement in statements:
+                connection.execute(statement)
+        except sqlite3.OperationalError as error:
+            pytest.skip(str(error))  # this SQLite has no virtual table of this kind
+    for attempt in (lambda: read(path), lambda: Store.create(path, HOST, [])):
+        with pytest.raises(UsageError, match="not a cbench store: it contains views, triggers or computed columns"):
+            attempt()
+
+
+def test_a_query_computes_no_value_above_the_limit(tmp_path: Path) -> None:
+    path = stored(tmp_path / "s.db", [[1]])
+    connection = for_reading(path)
+    with closing(connection), pytest.raises(QuietError, match="a value exceeds 64 MiB"), reading(path):
+        connection.execute("SELECT hex(zeroblob(4e8))").fetchone()

@@ -18,6 +18,8 @@ module: study
 short_description: Start, stop, await or copy a detached cbench measurement
 description: >-
   Idempotent. Resumes an interrupted measurement. An interrupted plain run starts again, and its old store is renamed.
+  Fails if a user other than root, the user that runs this module, and the user that became root by sudo can change the
+  store, because a store contains the commands that a resumed measurement runs.
 options:
   data: {description: Path of the store., type: path, required: true}
   state:
@@ -36,11 +38,17 @@ RESUMED = {"order": ("order", "resume"), "screen": ("screen", "resume"), "ab": (
 
 
 def status(module):
-    """The output of `cbench status` for the store; None if nothing was started."""
-    data = module.params["data"]
-    if not os.path.exists(data) and not os.path.exists(data + ".job"):
+    """The output of `cbench status` for the store; None if nothing was started. Another user's store fails the module
+    with exit code 3.
+    """
+    data, state = module.params["data"], module.params["state"]
+    new = not os.path.exists(data) and not os.path.exists(data + ".job")
+    if new and (state != "started" or module.check_mode):
         return None
-    return call(module, "cbench", "status", data)[0]["jobs"][0]
+    # 2: there is no store, or only a damaged one, which is copied nevertheless.
+    codes = (0, 2) if new or state == "fetched" else (0,)
+    answer, code = call(module, "cbench", "status", "--trusted", data, codes=codes)
+    return None if new or code else answer["jobs"][0]
 
 
 def start(module, found):
@@ -85,6 +93,10 @@ def fetch(module):
     if not os.path.isdir(os.path.dirname(os.path.abspath(copy))):
         module.fail_json(msg=f"{copy}: no such directory")
     try:
+        os.close(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644))  # follows no link
+    except OSError as error:
+        module.fail_json(msg=f"{fresh}: {error.strerror}")
+    try:
         with (
             contextlib.closing(
                 sqlite3.connect(pathlib.Path(data).absolute().as_uri() + "?mode=ro", uri=True)
@@ -120,9 +132,9 @@ def main():
         },
         supports_check_mode=True,
     )
+    found = status(module)
     if module.params["state"] == "fetched":
         fetch(module)
-    found = status(module)
     changed = False
     if module.params["state"] == "started":
         changed = start(module, found)
