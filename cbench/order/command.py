@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cbench.command import STUDY, Detach, Json
-from cbench.console import show, tell_or_json, write_json
+from cbench.console import shell_path, show, tell_or_json, write_json
 from quiet import emit
 
 if TYPE_CHECKING:
@@ -216,7 +216,8 @@ def stop_command(data: Annotated[str, typer.Argument(metavar="DATA")], *, as_jso
     from cbench.study import lifecycle, table
 
     status = lifecycle.stop(data)
-    said = table.finished(status) if status.finished else f"stopped; resume with: cbench order resume {data}"
+    stopped = f"stopped; resume with: cbench order resume {shell_path(data)}"
+    said = table.finished(status) if status.finished else stopped
     tell_or_json(status, as_json, f"already {said}" if status.finished else said)
 
 

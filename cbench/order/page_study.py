@@ -81,11 +81,13 @@ def rows(result: OrderResult, about: StudyFacts) -> list[tuple[str, str]]:
     tests = result.tests.values()
     used = sum(test.n_fixed + test.n_random for test in tests)
     failed = sum(test.failed for test in tests)
+    lonely = sum(test.without_partner for test in tests)
+    every = used + failed + lonely
     found = [("tests", f"{len(tests):,} with {used:,} values that count"), ("sequence", _sequence(result))]
     if failed:
-        found.append(
-            ("left out", f"{failed:,} of {used + failed:,} values; a failed trial {FAILURES[result.failures]}")
-        )
+        found.append(("left out", f"{failed:,} of {every:,} values; a failed trial {FAILURES[result.failures]}"))
+    if lonely:
+        found.append(("not compared", f"{lonely:,} of {every:,} values, whose pairs have a value in only one order"))
     return [*found, *about.rows]
 
 

@@ -56,8 +56,7 @@ def described(
     p-value only excludes differences that are no larger than noise. () with the published definitions, or with more
     than MOST_DESCRIBED series.
     """
-    levels = {each.family: each.level for each in claimed}
-    explained = {each.test for each in after if each.p_holm < levels.get("predecessor", 0.0)}
+    explained = {each.test for each in after if each.significant}  # named, perhaps as significant only by itself
     affected = {name for each in claimed if each.family in AFFECTED for name in (*each.named, *each.alone)} - explained
     if analysis.rules.published or not affected or len(trials.names) > MOST_DESCRIBED:
         return ()

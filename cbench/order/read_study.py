@@ -20,24 +20,30 @@ from cbench.study.config import parse
 from cbench.study.orders import FIXED, ISOLATED
 from cbench.study.records import Header, host_names
 from cbench.study.store import StudyStore
-from cbench.tables.columns import Coded, named, trials
+from cbench.tables.columns import LARGEST, TOO_LARGE, Coded, named, trials
 from quiet import UsageError
 
 KINDS = {ISOLATED: FIXED}
 """The order that a kind of run stands for: isolated runs are the baseline for runs in one process."""
 
 
+EndedTrial = tuple[int, str, int, int, Mapping[str, float]]
+"""The test, order, run, position, and values by metric."""
+
+
 @dataclass(frozen=True, slots=True)
 class EndedTrials:
-    """The ended trials of one store. `rows`: the test, order, run, position, and values by metric of each trial."""
+    """The ended trials of one store."""
 
     header: Header
-    rows: tuple[tuple[int, str, int, int, Mapping[str, float]], ...]
+    rows: tuple[EndedTrial, ...]
     warnings: tuple[str, ...]
 
 
 def read(path: Path) -> tuple[Trials, list[str]]:
-    """The trials that have ended, and warnings. A failed trial has no value for any of its test's metrics."""
+    """The trials that have ended, and warnings. A failed trial has no value for any of its test's metrics, and a trial
+    with a value that is too large to be analyzed counts as failed.
+    """
     store = _ended(path)
     found, more = trials(_columns([store]))
     return found, [*store.warnings, *more]
@@ -93,10 +99,29 @@ def _ended(path: Path) -> EndedTrials:
             f"the study is not finished: {left:,} of {counted(len(runs), 'run')} {'is' if left == 1 else 'are'} left; "
             f"to complete it: cbench order resume {path}"
         )
-    rows = tuple(
-        (test, orders[run], run, position, values.get((run, position), {})) for run, position, test, _, _, _ in ended
-    )
-    return EndedTrials(header, rows, tuple(warnings))
+    rows = [(test, orders[run], run, position, values.get((run, position), {})) for run, position, test, *_ in ended]
+    return EndedTrials(header, *_without_too_large(header, rows, warnings))
+
+
+def _without_too_large(
+    header: Header, rows: Sequence[EndedTrial], warnings: Sequence[str]
+) -> tuple[tuple[EndedTrial, ...], tuple[str, ...]]:
+    """The trials, without the values of those that have a value beyond ±LARGEST; and the warnings, with one for each
+    test that has such trials. Studies measured by older versions may contain them.
+    """
+    found: dict[int, list[str]] = {}
+    kept = []
+    for test, order, run, position, values in rows:
+        metric = next((name for name, value in values.items() if not abs(value) <= LARGEST), None)
+        if metric is not None:
+            where = f"{named(header.tests[test], metric)}: the value {values[metric]:g} of run {run + 1} {TOO_LARGE}"
+            found.setdefault(test, []).append(where)
+        kept.append((test, order, run, position, values if metric is None else {}))
+    more = []
+    for first, *others in found.values():
+        trials_of = f"this trial and {len(others):,} more like it count" if others else "this trial counts"
+        more.append(f"{first}; {trials_of} as failed")
+    return tuple(kept), (*warnings, *more)
 
 
 def _metrics(stores: Sequence[EndedTrials]) -> dict[int, list[str]]:

@@ -13,6 +13,7 @@ from typing import Literal
 from cbench.machine.passport import UnlikeFact
 from cbench.order.claims import Claim, Family
 from cbench.order.stats.hosts import HostComparison
+from cbench.order.stats.pair_changes import PairChanges
 from cbench.order.stats.pairwise import OrderComparison
 from cbench.order.stats.within_run_effects import LabelEffect
 from cbench.results import KEY, LEFT_OUT
@@ -83,6 +84,8 @@ class OrderTest:
     """The results of one metric of one test: the comparison of fixed with random order, and effects of the order within
     the random runs.
 
+    `n_fixed`, `n_random`: the number of compared values, on which means, medians and intervals are based. If runs are
+    compared in pairs, `without_partner` other values are left out, because their pair has a value in only one order.
     `p`: from the chi-squared distribution; `p_permutation`: by permutation, exact or approximate; `p_brunner_munzel`:
     from the studentized rank sum; `p_paired`: from the signed ranks of `pairs` pairs of runs; `p_decides`: the p-value
     that determines `significant`; `p_adjusted`: `p_decides` corrected for the number of tests. `delta_pct_mean`,
@@ -94,7 +97,7 @@ class OrderTest:
     equal. `drift_rho`: Spearman's correlation of the values with time. `runs_needed`: see PowerRule; `detectable_pct`:
     the smallest shift, in % of the median, that these runs detect with PowerRule's probability. `unit`, `better`: from
     the study's file. `hosts`: only with several hosts; medians, means and intervals then use values aligned to a common
-    level.
+    level. `pair_changes`: only if no pair of runs differs by about `delta_pct_hl`.
     """
 
     n_fixed: int
@@ -146,6 +149,8 @@ class OrderTest:
     unit: str | None = field(default=None, metadata={LEFT_OUT: None})
     better: str | None = field(default=None, metadata={LEFT_OUT: None})
     hosts: HostComparison | None = field(default=None, metadata={LEFT_OUT: None})
+    without_partner: int = field(default=0, metadata={LEFT_OUT: 0})
+    pair_changes: PairChanges | None = field(default=None, metadata={LEFT_OUT: None})
 
     @property
     def failed(self) -> int:

@@ -15,6 +15,7 @@ from cbench.order.predecessors import name_of
 from cbench.order.result import LabelMedian, LabelTest, OrderTest
 from cbench.order.stats import median_ci, power
 from cbench.order.stats.analysis import Analysis, SeriesResult, deciding_p
+from cbench.order.stats.pair_changes import PairChanges, pair_changes
 from cbench.order.stats.within_run_effects import Grouped
 from cbench.stats import median_ranks
 from cbench.stats.trials import Trials
@@ -117,6 +118,8 @@ def summary_of(
         unit=None if meaning is None else meaning.unit,
         better=None if meaning is None else meaning.better,
         hosts=result.hosts,
+        without_partner=result.fixed.unpaired + result.random.unpaired,
+        pair_changes=_pair_changes(result),
     )
 
 
@@ -124,6 +127,13 @@ def _alike(result: SeriesResult) -> bool:
     """Whether all values of both orders are equal."""
     ends = [part.values[at] for part in (result.fixed, result.random) if part.values.size for at in (0, -1)]
     return bool(ends) and bool(min(ends) == max(ends))
+
+
+def _pair_changes(result: SeriesResult) -> PairChanges | None:
+    if result.away is None or not result.away.size or result.shift is None:
+        return None
+    ratio = bool(result.fixed.values[0] > 0 and result.random.values[0] > 0)
+    return pair_changes(result.away, ratio, result.shift.delta_pct)
 
 
 def _needs(result: SeriesResult, level: float, published: bool) -> int | None:

@@ -63,7 +63,8 @@ def summarize(
         result.name: summary_of(trials, analysis, result, level_of_test, delta, yes, meaning.get(result.name))
         for result, yes in zip(_releasing(trials, analysis.results), significant(effects, rules.alpha), strict=True)
     }
-    design = _design(trials, analysis, (*warnings, *negative, *_blocked(analysis), *verdict.not_compared(tests)))
+    lacking = verdict.not_compared(tests, of_hosts is not None)
+    design = _design(trials, analysis, (*warnings, *negative, *_blocked(analysis), *lacking))
     outcome = OrderResult(
         order_matters=None if design.blocked and tested else _matters(claimed),
         alpha=rules.alpha,

@@ -249,6 +249,13 @@ def _levels(result: OrderResult) -> str:
     return f"{', '.join(f'{name} < {level}' for name, level in levels.items())} (Bonferroni over {over})"
 
 
+def _pairs(result: OrderResult) -> str:
+    """The number of pairs that have values, or its range over the tests."""
+    counts = [test.pairs for test in result.tests.values() if test.pairs is not None]
+    fewest, most = min(counts), max(counts)
+    return f"{most:,}" if fewest == most else f"{fewest:,} to {most:,}"
+
+
 def _legend(result: OrderResult) -> list[str]:
     rule, tests = result.intervals, result.tests.values()
     significant = _levels(result)
@@ -257,7 +264,7 @@ def _legend(result: OrderResult) -> list[str]:
     how = f"{fixed} against {result.arm_labels[1]} by ranks, the larger p of the permutation and Brunner-Munzel tests"
     if result.design.pairs:
         a_run = "a fixed and a random" if result.arms == ORDERS else "an isolated and an in-process"
-        how = f"{result.design.pairs:,} pairs of {a_run} run, by signed ranks"
+        how = f"{_pairs(result)} pairs of {a_run} run, by signed ranks"
     if result.hosts:
         how = f"within hosts ({how}), combined by van Elteren's weights"
     if result.published:
@@ -270,6 +277,9 @@ def _legend(result: OrderResult) -> list[str]:
         if result.compares
         else "."
     )
+    if lonely := sum(test.without_partner for test in tests):
+        said = "1 value whose partner is" if lonely == 1 else f"{lonely:,} values whose partners are"
+        lines.append(f"n, medians, means, Δ and p spread leave out {said} missing.")
     if result.suite and result.suite.carry_over:
         lines.append("p adjusted: p of the comparison of the two kinds of runs, multiplied by the number of tests.")
     if _any_spread(list(tests)):

@@ -8,6 +8,7 @@ from cbench.order.claims import OF_ORDER, Family
 from cbench.order.result import ORDERS, AfterMedians, OrderResult, OrderTest, PredecessorEffect, UnlikeHost
 from cbench.order.series_summary import MetricMeaning
 from cbench.order.stats import power
+from cbench.order.stats.pair_changes import PairChanges
 from cbench.report.text import counted, some
 
 NOTHING = "nothing was compared: no test has results in both orders on the same host"
@@ -161,8 +162,12 @@ def influenced(effect: AfterMedians, is_time: bool, right: str) -> str:
     factor = max(times, 1 / times)
     if factor == 1:
         return f"{effect.test} differs {where} (the same median)"
-    size = f"{float(f'{factor:.3g}'):,g} times" if factor >= 1.1 else f"{100 * abs(times - 1):.2g} %"
-    return f"{effect.test} is {size} {more if times > 1 else less} {where}"
+    if factor < 1.1:
+        return f"{effect.test} is {100 * abs(times - 1):.2g} % {more if times > 1 else less} {where}"
+    size = f"{float(f'{factor:.3g}'):,g}"
+    if is_time:
+        return f"{effect.test} is {size} times {more if times > 1 else less} {where}"
+    return f"{effect.test} is {f'{size} times' if times > 1 else f'1/{size}'} as high {where}"
 
 
 def _described(result: OrderResult) -> list[str]:
@@ -208,8 +213,8 @@ def nothing_compared(tests: Mapping[str, OrderTest]) -> bool:
     return not by_itself(tests) and all(test.p is None for test in tests.values())
 
 
-def not_compared(tests: Mapping[str, OrderTest]) -> list[str]:
-    """Warnings about tests that were not compared, each with the reason."""
+def not_compared(tests: Mapping[str, OrderTest], hosts: bool) -> list[str]:
+    """Warnings about tests that were not compared, each with the reason. `hosts`: whether hosts are strata."""
     if by_itself(tests):
         return []
     if nothing_compared(tests):
@@ -218,7 +223,8 @@ def not_compared(tests: Mapping[str, OrderTest]) -> list[str]:
     for name, test in tests.items():
         if test.p is None:
             orders = [order for order, n in zip(ORDERS, (test.n_fixed, test.n_random), strict=True) if not n]
-            where = f"no results in {' or '.join(orders)} order" if orders else "no host has results in both orders"
+            where = f"no {'host' if hosts else 'pair of neighboring runs'} has results in both orders"
+            where = f"no results in {' or '.join(orders)} order" if orders else where
             why.setdefault(where, []).append(name)
     return [
         f"{some(names)} {'was' if len(names) == 1 else 'were'} not compared: {where}" for where, names in why.items()
@@ -266,11 +272,31 @@ def _changed(name: str, test: OrderTest, where: str) -> str:
     up = (delta < 0) == (fixed > 0) if delta else random > fixed
     if not delta:
         return f"{name} (the same median {where})"
+    if test.pair_changes is not None:
+        return f"{name} ({_in_pairs(test.pair_changes, where)})"
     interval = ""
     if test.delta_pct_interval and test.delta_pct_interval[0] * test.delta_pct_interval[1] > 0:
         low, high = sorted(abs(end) for end in test.delta_pct_interval)
         interval = f", {percent(low)} to {percent(high)} at {100 * LEVEL:g} %"
     return f"{name} ({percent(abs(delta))} % {'higher' if up else 'lower'} {where}{interval})"
+
+
+def _in_pairs(changes: PairChanges, where: str) -> str:
+    """The changes of pairs as text, such as "lower in random order in 17 of 30 pairs, by 90 %; equal in 13"."""
+    kinds = [("higher", changes.higher, changes.higher_pct), ("lower", changes.lower, changes.lower_pct)]
+    kinds.sort(key=lambda kind: -kind[1])
+    parts = []
+    for how, pairs, ends in kinds:
+        if ends is not None:
+            low, high = percent(ends[0]), percent(ends[1])
+            size = f"by {high} %" if low == high else f"by {low} to {high} %"
+            parts.append(f"{how} in {pairs:,}, {size}")
+    if changes.equal:
+        parts.append(f"equal in {changes.equal:,}")
+    count = changes.higher + changes.lower + changes.equal
+    first = f"{kinds[0][0]} in {kinds[0][1]:,}"
+    parts[0] = parts[0].replace(first, f"{kinds[0][0]} {where} in {kinds[0][1]:,} of {count:,} pairs", 1)
+    return "; ".join(parts)
 
 
 def _varies(name: str, test: OrderTest, orders: bool) -> str:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cbench.command import STUDY, Detach, Json
-from cbench.console import show, tell, tell_or_json, write_json
+from cbench.console import shell_path, show, tell, tell_or_json, write_json
 from cbench.screen.analysis.options import ScreenOptions
 from quiet import UsageError, emit, one_line, save
 
@@ -226,14 +226,17 @@ def stop_command(data: Data, *, as_json: Json = False) -> None:
     from cbench.study import lifecycle
 
     reached = lifecycle.stop(data, "screen")
-    stopped = f"stopped; resume with: cbench screen resume {data}"
+    stopped = f"stopped; resume with: cbench screen resume {shell_path(data)}"
     tell_or_json(reached, as_json, "already finished" if reached.finished else stopped)
 
 
 @screen.command("analyze")
 @_with_options
 def analyze_command(data: Trials, *, options: ScreenOptions, as_json: Json = False) -> None:
-    """Test which factors matter, statistically and in practice. Exits with 1 if a factor matters."""
+    """Test which factors matter, statistically and in practice.
+
+    Exits with 1 if a factor matters, and with 2 if the experiment is not finished and has not shown an effect so far.
+    """
     with AnalysisProgress() as progress:
         result, _ = _analyzed(data, options, progress)
     from cbench.screen import table
@@ -251,7 +254,10 @@ def report_command(
     options: ScreenOptions,
     as_json: Json = False,
 ) -> None:
-    """Write the analysis as a self-contained, printable HTML page. Exits with 1 if a factor matters."""
+    """Write the analysis as a self-contained, printable HTML page.
+
+    Exits with the same code as `analyze`.
+    """
     from cbench.report import figures
     from cbench.report.page import NEEDED_BY_PAGES, check_page
 
@@ -292,13 +298,17 @@ def _analyzed(
 
 
 def end(data: str, result: ScreenResult) -> None:
-    """End the command. Raises UsageError if nothing was tested, and Exit(1) if a factor matters."""
+    """End the command. Raises UsageError if nothing was tested, Exit(1) if a factor matters, and Exit(2) if an
+    unfinished experiment shows no effect.
+    """
     from cbench.screen.analysis.verdict import nothing_told
 
     if nothing_told(result):
         raise UsageError(f"{data}: {result.verdict[0]}")
     if result.factors_matter:
         raise typer.Exit(1)
+    if result.design.iterations_left:
+        raise typer.Exit(2)
 
 
 def add_to(app: typer.Typer) -> None:

@@ -8,7 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 from statistics import median
 
-from cbench.console import StoppedError, tell
+from cbench.console import StoppedError, shell_path, tell
 from cbench.screen.config import file, treatments
 from cbench.screen.config.model import BUILT, SCREEN, Level, Screen, ScreenFactor, Treatment
 from cbench.screen.config.plan import Planned, ScreenPlan
@@ -205,7 +205,8 @@ def _go_on(screen: Screen, store: StudyStore, counter: StudyCounter | None, show
         try:
             builds.make(new, tell)
         except KeyboardInterrupt:
-            raise StoppedError(f"interrupted during a build; resume with: cbench screen resume {store.path}") from None
+            again = f"cbench screen resume {shell_path(store.path)}"
+            raise StoppedError(f"interrupted during a build; resume with: {again}") from None
     of_level = {**environment, **tags.of_step(LEVEL)}
     host = HostLevels(screen, store.path, identity, of_level)
     levels = Levels(screen, plan, every, host, builds, of_level, tell)

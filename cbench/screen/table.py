@@ -13,7 +13,7 @@ from cbench.report.svg import shortened
 from cbench.report.text import chance, marked, number
 from cbench.screen.analysis.host_results import ResponseHosts
 from cbench.screen.analysis.result import EffectResult, EffectSize, MainEffectResult, ResponseResult, ScreenResult
-from cbench.screen.analysis.verdict import tested_by
+from cbench.screen.analysis.verdict import corrected_by, tested_by
 from cbench.screen.stats.blockplot import BlockPlot
 
 MOST_TREATMENTS = 40
@@ -44,9 +44,10 @@ def analysis(result: ScreenResult) -> None:
         console.print()
         console.print(_sets(result))
     console.print(
-        f"● significant: p after Holm's correction over {result.tests:,} effects is below {result.alpha:g}; ○ not "
-        f"significant. p: {tested_by(result)}. %: relative to the mean of all treatments. adj.: by least squares "
-        "with all main effects, if treatments are not balanced.",
+        f"● significant: p after {corrected_by(result) or 'correction'} over {result.tests:,} effects is below "
+        f"{result.alpha:g}; ○ not significant. p: {tested_by(result)}. %: relative to the mean of all treatments. "
+        "adj.: the estimate of the test, which differs from the plain one if treatments or numbers of values are not "
+        "balanced, or if iterations lack values.",
         soft_wrap=not console.is_terminal,
     )
 
@@ -67,7 +68,8 @@ def _table(head: Sequence[str]) -> Table:
 
 
 def _effects(row: ResponseResult) -> Table:
-    table = _table(("effect", "size", "interval", "%", "p", "p Holm", "means of levels", "same order in boxes"))
+    corrected = "p step-down" if row.lenth else "p Holm"
+    table = _table(("effect", "size", "interval", "%", "p", corrected, "means of levels", "same order in boxes"))
     for name, each in by_size(row)[:MOST_EFFECTS]:
         plot = row.blocks.get(name)
         levels = each.levels if isinstance(each, MainEffectResult) else ()

@@ -18,12 +18,12 @@ import numpy as np
 
 from cbench.stats.trials import Trials
 from cbench.tables.columns import MISSING, Coded, Column, ColumnError, Columns, trials
+from cbench.tables.separators import other_separator
 from quiet import UsageError
 
 NEEDED = ("test", "order", "value")
 NAMES = ("test", "order", "metric", "host")
 NUMBERS = ("value", "position")
-SEPARATORS = {";": ";", "\t": "tabs"}
 PARQUET = (".parquet", ".pq")
 OPTIONAL = ("metric", "run", "position", "host")
 NO_PYARROW = "reading Parquet needs pyarrow: pip install 'quiet-cbench[order]', or give a CSV"
@@ -99,9 +99,8 @@ def check(path: Path, names: Sequence[str], values: Sequence[str]) -> None:
     needed = [*NEEDED[:2], *values]
     if missing := [name for name in needed if name not in names]:
         there = ", ".join(names[:20])
-        other = [said for sign, said in SEPARATORS.items() if len(names) == 1 and sign in names[0]]
-        hint = f": separated by {other[0]}; separate the columns with commas" if other else ""
-        raise UsageError(f"{path}: no column {', '.join(missing)}; it has {there or 'none'}{hint}")
+        other = other_separator(names)
+        raise UsageError(f"{path}: no column {', '.join(missing)}; it has {there or 'none'}{other and f': {other}'}")
     if twice := [name for name in (*needed, *OPTIONAL) if list(names).count(name) > 1]:
         raise UsageError(f"{path}: column {twice[0]} appears twice")
 

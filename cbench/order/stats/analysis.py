@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from math import isnan, sqrt
+from math import isnan
 from typing import Any, cast
 
 import numpy as np
@@ -16,10 +16,10 @@ import numpy as np
 from cbench.order.claims import FIRST
 from cbench.order.stats import brunner_munzel, paired, permutation, shift, within_run_effects
 from cbench.order.stats.hosts import HostComparison, aligned, compare, spread_p
-from cbench.order.stats.median_ci import MedianInterval
+from cbench.order.stats.order_sample import OrderSample, delta, sample
 from cbench.order.stats.within_run_effects import narrow
 from cbench.shared_work import every
-from cbench.stats import median_ranks, multiple_testing, stratified
+from cbench.stats import multiple_testing, stratified
 from cbench.stats.kruskal import Kruskal, of_sorted, placements
 from cbench.stats.stretches import few, mixed, stretches
 from cbench.stats.trials import Codes, Flags, Trials, Values
@@ -52,29 +52,12 @@ class AnalysisRules:
 
 
 @dataclass(frozen=True, slots=True)
-class OrderSample:
-    """The values of one series in one order. `values`: those of the trials that count, sorted; `failed`: the number of
-    other trials.
-    """
-
-    values: Values = field(repr=False)
-    failed: int
-    mean: float
-    median: float
-    deviation: float  # population standard deviation
-
-    def interval(self, level: float, published: bool = False) -> MedianInterval | None:
-        """The median's interval; None if there are too few values."""
-        ranks = median_ranks.ranks(self.values.size, level, published)
-        if ranks is None:
-            return None
-        return MedianInterval(float(self.values[ranks[0] - 1]), self.median, float(self.values[ranks[1] - 1]))
-
-
-@dataclass(frozen=True, slots=True)
 class SeriesResult:
     """The results of one series; None for a number that cannot be computed from these trials. `p_adjusted`,
     `significant`: known only after all series are analyzed.
+
+    `fixed`, `random`: if runs are compared in pairs, only the values whose pair has a value in both orders, because
+    with drift, values that one order lacks would look like an effect of the order.
 
     `p_brunner_munzel`: from the studentized rank sum; `p_spread`: from the test for equal spread; `spread_ratio`: the
     random order's spread divided by the fixed order's; `signed_ranks`: the signed-rank test of paired runs; `away`: the
@@ -251,10 +234,11 @@ def _stratified(
     """
     assert whole.host is not None
     keep = ~np.isnan(whole.value[rows]) if gone is None else ~gone[rows]
-    value, random, host = whole.value[rows][keep], whole.random[rows][keep], whole.host[rows][keep]
     of_row = None
-    if pair is not None and whole.run is not None and result.signed_ranks is not None:
-        of_row = pair[whole.run[rows][keep]]
+    if pair is not None and whole.run is not None:
+        keep[keep] = paired.complete(whole.random[rows][keep], pair[whole.run[rows][keep]])
+        of_row = None if result.signed_ranks is None else pair[whole.run[rows][keep]]
+    value, random, host = whole.value[rows][keep], whole.random[rows][keep], whole.host[rows][keep]
     found, p_interaction, p_pooled = compare(value, random, host, whole.hosts, of_row)
     test, pairs = stratified.van_elteren(value, random, host), None
     if of_row is not None:
@@ -300,10 +284,18 @@ def _series(
         )
     inside = value[random]
     ordered = None if position is None or not inside.size else within_run_effects.Ordered.of(inside)
-    fixed_part = _part(value[fixed], failed_fixed)
-    random_part = _part(inside, failed_random, None if ordered is None else ordered.values)
+    complete = None if pair is None or run is None else paired.complete(random, pair[run])
+    apart_in_time = complete is not None and not complete.any()  # no run of a pair has a partner with a value
+    if complete is None or complete.all() or apart_in_time:
+        fixed_part = sample(value[fixed], failed_fixed)
+        random_part = sample(inside, failed_random, None if ordered is None else ordered.values)
+    else:
+        fixed_part, random_part = (
+            sample(value[each & complete], failed, unpaired=int(np.count_nonzero(each & ~complete)))
+            for each, failed in ((fixed, failed_fixed), (random, failed_random))
+        )
     test = p_permutation = None
-    if fixed_part.values.size and random_part.values.size:
+    if fixed_part.values.size and random_part.values.size and not apart_in_time:
         placed = placements(fixed_part.values, random_part.values)
         test = of_sorted([fixed_part.values, random_part.values], placed[0])
     p_studentized = p_spread = spread = ranks = interval = apart = None
@@ -332,8 +324,8 @@ def _series(
         fixed_part,
         random_part,
         None if test is None else replace(test, lengths=None),  # frees an array that is as long as the values
-        _delta(fixed_part.mean, random_part.mean),
-        _delta(fixed_part.median, random_part.median),
+        None if apart_in_time else delta(fixed_part.mean, random_part.mean),
+        None if apart_in_time else delta(fixed_part.median, random_part.median),
         places,
         against,
         first,
@@ -362,25 +354,6 @@ def deciding_p(result: SeriesResult, rules: AnalysisRules) -> float | None:
     if result.signed_ranks is not None:
         return result.signed_ranks.p
     return max(result.p_permutation, result.p_brunner_munzel or 0.0)
-
-
-def _part(values: Values, failed: int, ordered: Values | None = None) -> OrderSample:
-    """The sample of these values. `ordered`: the same values in increasing order, if already sorted."""
-    if not values.size:
-        return OrderSample(values, failed, np.nan, np.nan, np.nan)
-    ordered = np.sort(values) if ordered is None else ordered
-    mean = float(values.sum()) / values.size
-    away = ordered - mean
-    return OrderSample(
-        ordered, failed, mean, within_run_effects.median_of_sorted(ordered), sqrt(float(away @ away) / values.size)
-    )
-
-
-def _delta(fixed: float, random: float) -> float | None:
-    """(fixed - random)/fixed in %, with the paper's sign; None if the fixed value is 0, or if one is missing."""
-    if np.isnan(fixed) or np.isnan(random) or fixed == 0:
-        return None
-    return 100 * (fixed - random) / fixed
 
 
 def _sequence(trials: Trials) -> Sequence | None:

@@ -17,6 +17,7 @@ from math import isfinite
 import numpy as np
 
 from cbench.order.stats import paired, permutation, shift
+from cbench.order.stats.brunner_munzel import unequal_spread_p
 from cbench.results import LEFT_OUT
 from cbench.stats import kruskal
 from cbench.stats.hosts import (
@@ -155,6 +156,7 @@ def _of_host(name: str, fixed: Values, random: Values, matched: tuple[Values, Va
             p, interval = signed.p, shift.of_pairs(*matched, LEVEL)
         elif (test := kruskal.of_sorted([fixed, random])) is not None:
             p = permutation.p_value(test.h, test.lengths, fixed.size, random.size)
+            p = max(p, unequal_spread_p(fixed, random) or 0.0)
             interval = shift.of_samples(fixed, random, LEVEL)
     medians = [float(np.median(each)) if each.size else None for each in (fixed, random)]
     ends = None

@@ -61,6 +61,14 @@ def smallest_p(pair: Codes) -> float:
     return float(2.0 ** -int(pair.max()))
 
 
+def complete(random: Flags, pair: Codes) -> Flags:
+    """For each value, whether its pair has a value in both orders. `pair`: the pair number of each value's run."""
+    inside = pair >= 0
+    seen = np.zeros((int(pair.max(initial=-1)) + 2, 2), dtype=bool)  # the last row: values without a pair
+    seen[pair, random.astype(np.intp)] = True
+    return np.asarray(inside & seen[pair].all(axis=1))
+
+
 def matched(value: Values, random: Flags, pair: Codes) -> tuple[Values, Values]:
     """The values in fixed and in random order of the pairs that have both. If a run has several values, their mean is
     used.

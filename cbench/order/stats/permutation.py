@@ -43,22 +43,22 @@ square.
 Values = NDArray[np.float64]
 
 
-def p_value(h: float, lengths: Values | None, first: int, second: int) -> float:
+def p_value(h: float, lengths: Values | None, first: int, second: int, work: int = WORK) -> float:
     """P(H' >= h) over all ways to divide the pooled values into samples of sizes `first` and `second`.
 
     `h`: the Kruskal-Wallis statistic, corrected for ties. `lengths`: the number of equal values at each place, in
-    ascending order of the values; None if there are no ties.
+    ascending order of the values; None if there are no ties. `work`: the maximum number of additions, instead of WORK.
     """
     n, k = first + second, min(first, second)
     if (lengths is not None and lengths.size == 1) or not k:
         return 1.0
     different = n if lengths is None else lengths.size
-    if different * (k + 1) * min(k, different) ** 2 <= 2 * WORK:  # otherwise, the cost exceeds WORK anyway
+    if different * (k + 1) * min(k, different) ** 2 <= 2 * work:  # otherwise, the cost exceeds `work` anyway
         whole = np.ones(n, dtype=np.int64) if lengths is None else lengths.astype(np.int64)
-        if different <= MOST_KINDS and different < n and _tables(_counts(lengths, n), k) <= TABLES:
+        if different <= MOST_KINDS and different < n and _tables(_counts(lengths, n), k) <= min(TABLES, work):
             return _tail(h, *_enumerated(_counts(lengths, n), k))
         step, most = _scale(whole, k)
-        if _cost(whole, k) * (most + 1) <= WORK:
+        if _cost(whole, k) * (most + 1) <= work:
             return _tail(h, *_distribution(_counts(lengths, n), k, step))
     square, third, fourth = _sums(lengths, n)
     excess = _excess(square, fourth, k, n)
@@ -67,7 +67,7 @@ def p_value(h: float, lengths: Values | None, first: int, second: int) -> float:
         return beta_sf(h / (freedom + 1), 0.5, freedom / 2)
     ties = _counts(lengths, n)
     step, most = _scale(np.array(ties), k)
-    cells = COARSE // _cost(np.array(ties), k)
+    cells = COARSE * work // WORK // _cost(np.array(ties), k)
     if cells < k:
         return chi2_sf(h, 1)
     return _tail(h, *_distribution(ties, k, step * most / cells))

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from cbench.order.stats.paired import complete
 from cbench.stats import median_ranks
 from cbench.stats.trials import Codes, Flags, Trials, Values
 
@@ -57,6 +58,8 @@ def changed_by_chance(
     for number in chosen:
         rows = slices[number]
         keep = ~np.isnan(trials.value[rows]) if gone is None else ~gone[rows]
+        if pair is not None and trials.run is not None:
+            keep[keep] = complete(trials.random[rows][keep], pair[trials.run[rows][keep]])
         value, random = trials.value[rows][keep], trials.random[rows][keep]
         order = np.argsort(value)
         if labels is None or trials.run is None:

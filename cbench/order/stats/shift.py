@@ -1,9 +1,11 @@
 """Estimate the shift between the two orders, with an interval (Hodges and Lehmann).
 
 For two samples, the estimate is the median of the differences of all pairs; for paired differences, the median of the
-means of any two of them. The interval is the set of shifts that the rank test of the same values does not reject. For
-two samples, it is the wider of two intervals: that of the rank-sum test, and that of the studentized test (Brunner and
-Munzel), with the variance of the samples shifted onto each other. If all values are positive, their logarithms are
+means of any two of them. The interval is the range of the shifts that the test of the same values does not reject. For
+two samples, this is the test that decides: the larger p of the permutation test and of the studentized test (Brunner
+and Munzel). Up to LISTED differences, its p is computed at the shifts, by bisection; for larger samples, the ends are
+differences with the ranks at which either of these tests begins to reject, with the variance of the samples at these
+shifts. In both cases, p without a shift decides whether 0 is inside. If all values are positive, their logarithms are
 compared, so the shift is a ratio.
 
 J. L. Hodges, E. L. Lehmann, "Estimates of location based on rank tests", Ann. Math. Statist. 34 (1963) 598-611.
@@ -19,15 +21,22 @@ from math import ceil, comb, exp, floor, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from cbench.order.stats.brunner_munzel import MANY, middle, variance
+from cbench.order.stats.brunner_munzel import MANY, middle, unequal_spread_p, variance
+from cbench.order.stats.pairwise_sums import PairwiseSums, thinned
+from cbench.order.stats.permutation import WORK, p_value
+from cbench.order.stats.within_run_effects import median_of_sorted
 from cbench.stats.distributions import t_quantile
-from cbench.stats.kruskal import placements
+from cbench.stats.kruskal import of_sorted, placements
 from cbench.stats.trials import Values
 
-POINTS = 64
-"""A larger sample is represented by this many quantiles, whose differences suffice to compute the estimate and both
-ends.
-"""
+LISTED = 10_000
+"""Up to this many differences are listed, and the interval of two samples comes from the test itself."""
+LISTED_PAIRS = 64
+"""Up to this number of pairs, all means of two differences are listed."""
+QUICK = 20_000
+"""The maximum number of additions for a p that is not that of the verdict."""
+ENOUGH = 0.5
+"""A larger p is not computed exactly, because it is far from any level."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,17 +58,92 @@ def of_samples(fixed: Values, random: Values, level: float) -> ShiftInterval | N
     scale = 1.0 if ratio else float(np.median(fixed))
     if not scale:
         return None
-    some = [np.log(_thinned(each)) if ratio else _thinned(each) for each in (fixed, random)]
-    away = (some[1][None, :] - some[0][:, None]).ravel()
-    center = middle(away)
-    share = _half_width(some[0], some[1] - center, (fixed.size, random.size), level)
-    ends = None
-    if share is not None:
-        skip = floor(away.size * (0.5 - share) + 1e-9)
-        if skip >= 1 or (skip == 0 and share <= 0.5):
-            at = max(skip, 1) - 1
-            ends = _both_ends(away, at)
-    return _shift(center, ends, ratio, scale)
+    first, second = (np.log(each) if ratio else each for each in (fixed, random))
+    if first.size * second.size <= LISTED:
+        return _shift(*_inverted(first, second, 1 - level), ratio, scale)
+    return _shift(*_ranked(first, second, level), ratio, scale)
+
+
+def _deciding_p(first: Values, second: Values, shift: float, work: int) -> float:
+    """The p that decides about two samples, if the second one is shifted back by `shift`."""
+    second = second - shift
+    placed = placements(first, second)
+    studentized = unequal_spread_p(first, second, placed) or 0.0
+    if studentized >= ENOUGH:
+        return studentized
+    test = of_sorted([first, second], placed[0])
+    assert test is not None
+    return max(p_value(test.h, test.lengths, first.size, second.size, work), studentized)
+
+
+def _inverted(first: Values, second: Values, alpha: float) -> tuple[float, tuple[float, float] | None]:
+    """The median of all differences, and the smallest and largest shift that the deciding test does not reject.
+
+    p changes only at the differences, so it is computed between them, and at 0.
+    """
+    away = np.sort((second[None, :] - first[:, None]).ravel())
+    center, near = median_of_sorted(away), 1e-9 * max(float(away[-1] - away[0]), abs(float(away[0])), 1e-300)
+    starts = np.flatnonzero(np.append(True, np.diff(away) > near))
+    lows, highs = away[starts], away[np.append(starts[1:], away.size) - 1]
+    beyond = 1 + abs(away[0]) + abs(away[-1])
+    gaps = np.concatenate([[lows[0] - beyond], (highs[:-1] + lows[1:]) / 2, [highs[-1] + beyond]])
+
+    def accepted(at: int) -> bool:
+        return _deciding_p(first, second, float(gaps[at]), QUICK) >= alpha * (1 - 1e-9)
+
+    def last(inside: int, outside: int) -> int | None:
+        """The last accepted gap between one at the center and one that is rejected; None if there is none."""
+        if inside == outside or not accepted(inside):
+            return None
+        while abs(inside - outside) > 1:
+            middle = (inside + outside) // 2
+            inside, outside = (middle, outside) if accepted(middle) else (inside, middle)
+        return inside
+
+    def sides(value: float) -> tuple[int, int]:
+        """The gaps below and above a value, or twice the gap that contains it."""
+        return int(highs.searchsorted(value - near)), int(lows.searchsorted(value + near, side="right"))
+
+    if accepted(0) or accepted(lows.size):
+        return center, None
+    below, above = sides(center)
+    zero = sides(0.0)
+    rejects_zero = _deciding_p(first, second, 0.0, WORK) < alpha * (1 - 1e-9)
+    low, high = last(below, 0), last(above, lows.size)
+    if rejects_zero and below > zero[0] and low is not None and low <= zero[0]:
+        low = last(below, zero[0])
+    if rejects_zero and above < zero[1] and high is not None and high >= zero[1]:
+        high = last(above, zero[1])
+    ends = center if low is None else float(highs[low - 1]), center if high is None else float(lows[high])
+    return center, ends if rejects_zero else (min(ends[0], 0.0), max(ends[1], 0.0))
+
+
+def _ranked(first: Values, second: Values, level: float) -> tuple[float, tuple[float, float] | None]:
+    """The same as _inverted() for large samples: the ends are differences whose ranks come from the variance of the
+    samples at these shifts; then p at 0 decides whether the interval contains 0.
+    """
+    every, some = PairwiseSums.of_differences(first, second), (thinned(first), thinned(second))
+    sizes, center, ends = (first.size, second.size), every.median(), []
+    for side in (-1, 1):
+        end = center
+        for _ in range(2):
+            share = _half_width(some[0], some[1] - end, sizes, level)
+            if share is None:
+                return center, None
+            rank = max(floor(every.size * (0.5 - share) + 1e-9), 1) - 1
+            end = every.guess(rank, side) if end == center else every.at(rank if side < 0 else every.size - 1 - rank)
+        ends.append(end)
+    low, high = ends
+    if _deciding_p(first, second, 0.0, WORK) >= 1 - level:
+        return center, (min(low, 0.0), max(high, 0.0))
+    if low < 0 < high and center:
+        inside, outside = center, 0.0
+        for _ in range(30):
+            middle = (inside + outside) / 2
+            rejected = _deciding_p(first, second, middle, QUICK) < 1 - level
+            inside, outside = (inside, middle) if rejected else (middle, outside)
+        low, high = (inside, high) if center > 0 else (low, inside)
+    return center, (low, high)
 
 
 def of_pairs(fixed: Values, random: Values, level: float, away: Values | None = None) -> ShiftInterval | None:
@@ -73,18 +157,17 @@ def of_pairs(fixed: Values, random: Values, level: float, away: Values | None = 
     if not scale:
         return None
     away = np.sort(differences(fixed, random)) if away is None else away
-    some = _thinned(away)
-    first, second = _with_itself(some.size)
-    walsh = (some[first] + some[second]) / 2
     skip = _fewest_ranks(away.size, level)
-    ends = None
-    if skip:
-        at = max(1, round(skip / (away.size * (away.size + 1) / 2) * walsh.size)) - 1
-        ends = _both_ends(walsh, at)
-    return _shift(middle(walsh), ends, ratio, scale)
+    if away.size <= LISTED_PAIRS:
+        first, second = _with_itself(away.size)
+        walsh = (away[first] + away[second]) / 2
+        return _shift(middle(walsh), _both_ends(walsh, skip - 1) if skip else None, ratio, scale)
+    sums = PairwiseSums.of_itself(away)
+    ends = (sums.at(skip - 1) / 2, sums.at(sums.size - skip) / 2) if skip else None
+    return _shift(sums.median() / 2, ends, ratio, scale)
 
 
-@lru_cache(maxsize=POINTS)
+@lru_cache(maxsize=LISTED_PAIRS)
 def _with_itself(size: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     return np.triu_indices(size)
 
@@ -120,12 +203,6 @@ def _shift(center: float, ends: tuple[float, float] | None, ratio: bool, scale: 
         return ShiftInterval(percent(center), None, None)
     low, high = sorted(percent(end) for end in ends)
     return ShiftInterval(percent(center), low, high)
-
-
-def _thinned(ordered: Values, most: int = POINTS) -> Values:
-    if ordered.size <= most:
-        return ordered
-    return ordered[((np.arange(most) + 0.5) / most * ordered.size).astype(np.intp)]
 
 
 def _half_width(first: Values, second: Values, sizes: tuple[int, int], level: float) -> float | None:

@@ -65,6 +65,7 @@ def analyse(data: Data, options: ScreenOptions, progress: Progress = lambda word
             part = effects.part(data, series.kept(keep), np.where(keep, whole, nan), alpha, assessed)
             made = tests_of.tests_of(part, tests, confidence)
             row = _with_effects(replace(row, why=None), part, made, confidence, options.exclude)
+            row = _with_applied(row, chosen.name)
             if data.hosts:
                 row = replace(row, hosts=hosts.of_response(part, confidence))
             slices[series.name] = part
@@ -120,6 +121,7 @@ def _design(data: Data, chosen: Filter) -> DesignResult:
         warnings=data.warnings,
         randomised=data.randomised,
         columns=dict(data.columns),
+        iterations_left=data.iterations_left,
     )
 
 
@@ -161,11 +163,23 @@ def _effects_by_filter(data: Data, series: ResponseSeries, means: Values) -> dic
         if judged is not None:
             sizes[each.name] = {
                 name: AdjustedSize(
-                    effect=main.effect, signed=main.signed, testable=main.testable, adjusted=main.adjusted
+                    effect=main.effect,
+                    signed=main.signed,
+                    testable=main.testable,
+                    adjusted=main.adjusted,
+                    means_adjusted=main.means_adjusted,
                 )
                 for name, main in effects.effects(effects.part(data, series, left, 0.5, judged)).items()
             }
     return sizes
+
+
+def _with_applied(row: ResponseResult, name: str) -> ResponseResult:
+    """The response, in which the applied filter has the estimates of the tests."""
+    if name not in row.sets:
+        return row
+    sizes = {factor: replace(size, adjusted=row.effects[factor].adjusted) for factor, size in row.sets[name].items()}
+    return replace(row, sets={**row.sets, name: sizes})
 
 
 def _with_effects(
@@ -173,10 +187,11 @@ def _with_effects(
 ) -> ResponseResult:
     """The response with its effects, each with its test or with the reason why it is not tested."""
     numbers = {name: number for number, name in enumerate(part.names)}
-    mean = float(part.means.mean())
+    mean, largest = float(part.means.mean()), float(np.abs(part.means).max())
     margin = made.lenth.margin if made.lenth else None
 
     def sized(each: E) -> E:
+        each = effects.with_estimate(each, largest)
         percent = None if each.effect is None or not mean else 100 * each.fair / abs(mean)
         return replace(each, percent=percent, interval=intervals.of_effect(each, confidence, margin))
 
@@ -186,12 +201,12 @@ def _with_effects(
             return sized(replace(each, test=test, p=test.p))
         return sized(replace(each, why=each.why or made.untested.get(factors) or "there are too few values to test it"))
 
+    mains = {
+        name: intervals.with_levels(with_test(each, name), confidence) for name, each in effects.effects(part).items()
+    }
     return replace(
         result,
-        effects={
-            name: intervals.with_levels(with_test(each, name), confidence)
-            for name, each in effects.effects(part).items()
-        },
+        effects=mains,
         interactions=tuple(with_test(each, *each.factors) for each in effects.interactions(part)),
         contrasts=tuple(sized(each) for each in made.contrasts),
         lenth=made.lenth,

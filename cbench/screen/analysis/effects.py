@@ -2,30 +2,34 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations, islice
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cbench.screen.analysis.result import InteractionResult, LevelMean, MainEffectResult
+from cbench.screen.analysis.result import EffectResult, InteractionResult, LevelMean, MainEffectResult
 from cbench.screen.data.data import Data, ResponseSeries, Values
 from cbench.screen.design.factorial import effect_name
 from cbench.screen.design.testability import Assessment
+from cbench.screen.stats.block_means import block_means, even
 from cbench.screen.stats.blockplot import BlockPlot, block_plot
 from cbench.screen.stats.effects import Interaction, MainEffect, interaction, main_effect
 
 MOST_INTERACTIONS = 200
 ROUNDING = 1e-14
-"""An adjusted effect counts as equal to the plain effect if they differ by at most this share of the largest magnitude
-of a mean.
+"""An adjusted effect counts as equal to the plain effect, or as 0, up to this share of the largest magnitude of a mean.
 """
+SUMMED = 1e-13
+"""The same share for the estimate of a test, which is a mean of single values."""
+E = TypeVar("E", bound=EffectResult)
 
 
 @dataclass(frozen=True, slots=True)
 class ResponseSlice:
     """One response with the treatments of a filter. `numbers`: the treatments that have values; `levels`, `means`: the
-    levels and means of these treatments.
+    levels and means of these treatments. `adjusted`: whether the means are adjusted for iterations that lack a value.
     """
 
     data: Data
@@ -35,6 +39,7 @@ class ResponseSlice:
     means: Values
     alpha: float
     assessed: Assessment
+    adjusted: bool = False
 
     @property
     def names(self) -> list[str]:
@@ -48,10 +53,16 @@ class ResponseSlice:
 
 
 def part(data: Data, series: ResponseSeries, means: Values, alpha: float, assessed: Assessment) -> ResponseSlice:
-    """The slice of a response for these means, one per treatment (NaN for treatments without values)."""
+    """The slice of a response for these means, one per treatment (NaN for treatments without values). If treatments
+    have their values in different iterations, their means are adjusted for the iterations.
+    """
     numbers = np.flatnonzero(~np.isnan(means))
     levels = np.array(data.treatments, dtype=np.intp).reshape(len(data.treatments), len(data.factors))
-    return ResponseSlice(data, series, numbers, levels[numbers], means[numbers], alpha, assessed)
+    plain = ResponseSlice(data, series, numbers, levels[numbers], means[numbers], alpha, assessed)
+    if data.randomised or not numbers.size:
+        return plain
+    _, counts, values = blocks(plain)
+    return plain if even(counts) else replace(plain, means=block_means(values), adjusted=True)
 
 
 def effects(part: ResponseSlice) -> dict[str, MainEffectResult]:
@@ -71,18 +82,41 @@ def _main(part: ResponseSlice, number: int, each: MainEffect | None) -> MainEffe
         magnitude=abs(each.effect) if each else None,
         signed=each is not None and each.signed,
         adjusted=_adjusted(each) if each else None,
+        means_adjusted=part.adjusted,
         why=judged.words or None,
         testable=judged.ok,
     )
 
 
 def _adjusted(each: MainEffect) -> float | None:
-    """The adjusted effect, or the plain effect itself if both are equal except for rounding; None if there is no
-    adjusted effect.
+    """The adjusted effect by least squares; None if there is none."""
+    largest = float(np.abs(each.means).max())
+    return None if each.adjusted is None else _unrounded(each.adjusted, each.effect, ROUNDING * largest, largest)
+
+
+def _unrounded(value: float, plain: float, tolerance: float, largest: float) -> float:
+    """The adjusted effect without a residue of rounding: the plain effect if both are equal, 0 if it is 0."""
+    if abs(value - plain) <= max(tolerance, 1e-9 * abs(plain)):
+        return plain
+    return value if abs(value) > ROUNDING * largest else 0.0
+
+
+def with_estimate(each: E, largest: float) -> E:
+    """The effect with the estimate of its test, so that its size, interval and p-value are about the same quantity.
+    `largest`: the largest magnitude of a mean.
     """
-    if each.adjusted is None or abs(each.adjusted - each.effect) > ROUNDING * float(np.abs(each.means).max()):
-        return each.adjusted
-    return each.effect
+    test, value = each.test, each.adjusted
+    if test is not None and each.signed and test.estimate is not None:
+        value = test.estimate
+    elif test is not None and test.differences:
+        ends = [0.0, *(between.estimate for between in test.differences)]
+        value = max(ends) - min(ends)
+    if value is None or each.effect is None:
+        return each
+    value = _unrounded(value, each.effect, SUMMED * largest, largest)
+    if test is not None and test.estimate is not None and value != each.effect:
+        test = replace(test, estimate=value)
+    return replace(each, adjusted=value, magnitude=abs(value), test=test)
 
 
 def interactions(part: ResponseSlice) -> list[InteractionResult]:
@@ -108,6 +142,7 @@ def _pair(part: ResponseSlice, first: int, second: int, each: Interaction | None
         effect=each.effect if each else None,
         magnitude=None if each is None or each.effect is None else abs(each.effect),
         signed=each is not None and each.signed,
+        means_adjusted=part.adjusted,
     )
 
 
@@ -115,11 +150,13 @@ def matrix(part: ResponseSlice) -> Values:
     """The values by block and treatment, shape (blocks, treatments with values); NaN if missing. If a design repeats a
     treatment within a block, its cell has the mean of its values.
     """
-    return blocks(part)[1]
+    return blocks(part)[2]
 
 
-def blocks(part: ResponseSlice) -> tuple[NDArray[np.intp], Values]:
-    """The batch of each block, and the values as matrix() returns them."""
+def blocks(part: ResponseSlice) -> tuple[NDArray[np.intp], NDArray[np.intp], Values]:
+    """The batch of each block, the numbers of values by block and treatment, and the values as matrix() returns
+    them.
+    """
     series = part.series
     column = np.full(len(part.data.treatments), -1, dtype=np.intp)
     column[part.numbers] = np.arange(part.numbers.size)
@@ -134,9 +171,9 @@ def blocks(part: ResponseSlice) -> tuple[NDArray[np.intp], Values]:
     if counts.max(initial=0) <= 1:
         values = np.full(shape, np.nan)
         values.ravel()[cells[known]] = series.value[rows][known]
-        return batch, values
+        return batch, counts.reshape(shape), values
     sums = np.bincount(cells[known], series.value[rows][known], minlength=counts.size)
-    return batch, np.where(counts, sums / np.maximum(counts, 1), np.nan).reshape(shape)
+    return batch, counts.reshape(shape), np.where(counts, sums / np.maximum(counts, 1), np.nan).reshape(shape)
 
 
 def block_plots(part: ResponseSlice, exclude: bool) -> dict[str, BlockPlot | None]:

@@ -33,7 +33,7 @@ from cbench.stats.hosts import HostMean, against_others, difference_of, interact
 
 def of_response(part: ResponseSlice, confidence: float) -> ResponseHosts:
     """The results of one response on each host, for a screen on several hosts."""
-    batch, values = blocks(part)
+    batch, _, values = blocks(part)
     host = np.array(part.data.host_of_batch, dtype=np.intp)[batch]
     whole = _complete(batch, values)
     made = []

@@ -95,6 +95,8 @@ class DesignResult:
     warnings: tuple[str, ...]
     randomised: bool = False
     columns: Mapping[str, str] = field(default_factory=dict)
+    iterations_left: int = field(default=0, metadata={LEFT_OUT: 0})
+    """The number of iterations of an unfinished experiment that are left."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,47 +152,39 @@ class LevelMean:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EffectSize:
     """The size of an effect. `effect`: the plain effect, not adjusted for a lack of balance; None if unknown. `signed`:
-    whether the effect has a direction, which requires factors with two levels.
+    whether the effect has a direction, which requires factors with two levels. `adjusted`: the estimate of the effect's
+    test or, without a test, by least squares (see MainEffect); None if there is neither. `means_adjusted`: whether the
+    means behind the effect are adjusted for iterations that lack a value.
     """
 
     effect: float | None
     signed: bool
     testable: bool
+    adjusted: float | None = None
+    means_adjusted: bool = field(default=False, metadata={LEFT_OUT: False})
 
     @property
     def fair(self) -> float:
         """The effect without bias from a lack of balance. The effect must be known."""
-        return _fair(self.effect, None)
+        assert self.effect is not None
+        return self.effect if self.adjusted is None else self.adjusted
 
     @property
     def is_adjusted(self) -> bool:
-        """Whether the fair effect differs from the plain one."""
-        return self.fair != self.effect
-
-
-def _fair(effect: float | None, adjusted: float | None) -> float:
-    """The adjusted effect if it differs from the plain one, otherwise the plain one."""
-    assert effect is not None
-    return effect if adjusted is None or abs(adjusted - effect) <= 1e-9 * abs(effect) else adjusted
+        """Whether the fair effect differs from the plain effect of all values."""
+        return self.means_adjusted or self.fair != self.effect
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdjustedSize(EffectSize):
-    """The size of a main effect under another choice of treatments; `adjusted`: estimated by least squares, see
-    MainEffect.
-    """
-
-    adjusted: float | None
-
-    @property
-    def fair(self) -> float:
-        return _fair(self.effect, self.adjusted)
+    """The size of a main effect under another choice of treatments."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EffectResult(EffectSize):
-    """An effect and its test. `why`: the reason why the effect is untested or aliased. `interval`: only for signed
-    effects; `percent`: the effect in % of the mean of all treatments.
+    """An effect and its test. `magnitude`: of the adjusted effect, if there is one. `why`: the reason why the effect is
+    untested or aliased. `interval`: only for signed effects; `percent`: the adjusted effect in % of the mean of all
+    treatments.
     """
 
     magnitude: float | None
@@ -235,11 +229,6 @@ class LenthResult:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MainEffectResult(EffectResult):
     levels: tuple[LevelMean, ...]
-    adjusted: float | None
-
-    @property
-    def fair(self) -> float:
-        return _fair(self.effect, self.adjusted)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

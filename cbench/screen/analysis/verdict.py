@@ -43,6 +43,13 @@ def tested_by(result: ScreenResult) -> str:
     return "; ".join(said for by, said in words.items() if by in used) or "none"
 
 
+def corrected_by(result: ScreenResult) -> str:
+    """The corrections for several tests that the effects use, as text."""
+    families = {each.test.p_family is not None for *_, each in result.every_effect if each.test}
+    words = {False: "Holm's correction", True: "the step-down Lenth correction"}
+    return " or, without replicates, ".join(said for of_lenth, said in words.items() if of_lenth in families)
+
+
 def amount(value: float, unit: str, signed: bool = False) -> str:
     """The value with three digits and its unit."""
     shown = f"{value:+.3g}" if signed else f"{value:.3g}"
@@ -61,7 +68,9 @@ def _matters(result: ScreenResult) -> str:
             by_effect.setdefault(effect, []).append((-abs(each.percent or 0.0), _by(name, row, each, result)))
     many = f"{counted(tests, 'effect')} tested in {counted(len(result.responses), 'response')}"
     if not by_effect:
-        return f"effects that matter: none found ({many}, family-wise error {result.alpha:g})"
+        left = result.design.iterations_left
+        so_far = f" so far, with {counted(left, 'iteration')} left" if left else ""
+        return f"effects that matter: none found{so_far} ({many}, family-wise error {result.alpha:g})"
     said = [
         f"{effect} ({some([words for _, words in sorted(each)])})"
         for effect, each in sorted(by_effect.items(), key=lambda item: (min(item[1])[0], item[0]))
@@ -229,15 +238,20 @@ def _whole_plots(result: ScreenResult) -> list[str]:
     """Sentences on effects that the batches cannot test, and on effects that are significant within batches but not
     between them.
     """
-    refused = [each for row in result.responses.values() if row.split_plot for each in row.split_plot.refused]
-    lines = list(dict.fromkeys(refused))
-    for name, _, effect, each in result.every_effect:
-        within = each.test.p_within if each.test else None
-        if within is not None and within * result.tests < result.alpha and not each.significant:
+    refused: dict[str, list[str]] = {}
+    for name, row in result.responses.items():
+        for each in row.split_plot.refused if row.split_plot else ():
+            refused.setdefault(each, []).append(name)
+    lines = [
+        said if len(names) == len(result.responses) else f"{some(names)}: {said}" for said, names in refused.items()
+    ]
+    for name, _, effect, tested in result.every_effect:
+        within = tested.test.p_within if tested.test else None
+        if within is not None and within * result.tests < result.alpha and not tested.significant:
             prefix = f"{name}: " if len(result.responses) > 1 else ""
             lines.append(
                 f"{prefix}{effect} differs within these batches (p {within:.2g}), but not equally in all of them "
-                f"(against the batches p {each.p:.2g}): this shows nothing about other batches; take more batches"
+                f"(against the batches p {tested.p:.2g}): this shows nothing about other batches; take more batches"
             )
     return lines
 
@@ -327,7 +341,7 @@ def _beware(result: ScreenResult) -> list[str]:
         lines += _untestable(name, row, [each.effect for each in used.untestable or ()])
         if row.blocks_partial:
             of = f"{row.blocks_partial:,} of {row.blocks_used:,} iterations"
-            lines.append(f"{name}: {of} lack a value; their other values count")
+            lines.append(f"{name}: {of} lack a value; their other values count, and effects are adjusted for this")
         if row.coarse is not None:
             lines.append(coarse_words(name, row.coarse, row.unit))
         if row.blocks_dropped:

@@ -105,6 +105,8 @@ class Data:
     """The number of each batch's host; () for one host."""
     passports: tuple[UnlikeFact, ...] = ()
     """Facts in which the hosts differ."""
+    iterations_left: int = 0
+    """The number of iterations that an unfinished experiment, on any host, has not finished."""
 
     def label(self, treatment: int) -> str:
         """A treatment's levels as text, such as `os=1 fp=0 prf=2`."""

@@ -82,6 +82,7 @@ def combined(parts: Sequence[Data], names: Sequence[str]) -> Data:
         questionable={number: why for part in parts[::-1] for number, why in part.questionable.items()},
         plot_blocks=blocks if hard and several else parts[0].plot_blocks,
         hosts=tuple(names) if several else (),
+        iterations_left=sum(part.iterations_left for part in parts),
         host_of_batch=blocks if several else (),
     )
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from cbench.report.text import counted
 from cbench.screen.config.file import parse
 from cbench.screen.config.model import COLUMNS, SCREEN, Screen, ScreenTest, Treatment
 from cbench.screen.config.treatments import batch_number
@@ -57,7 +58,9 @@ class BatchFacts:
 
 @dataclass(frozen=True, slots=True)
 class StoredScreen:
-    """The content of a store. `units`: the unit of each response, "" if it has none; `warnings`: lines for a report."""
+    """The content of a store. `units`: the unit of each response, "" if it has none; `warnings`: lines for a report;
+    `iterations_left`: the number of iterations that are not finished.
+    """
 
     header: Header
     screen: Screen
@@ -68,6 +71,7 @@ class StoredScreen:
     facts: tuple[BatchFacts, ...]  # only batches that have begun
     units: Mapping[str, str]
     warnings: tuple[str, ...]
+    iterations_left: int
 
 
 @reads_store
@@ -113,7 +117,8 @@ def read(path: Path) -> StoredScreen:
         trials=trials,
         facts=_facts(known, resumed, places),
         units=units,
-        warnings=(*_warnings(trials, list(runs.values())), *_set(path)),
+        warnings=(*_warnings(path, trials, list(runs.values())), *_set(path)),
+        iterations_left=sum(not run.over for run in runs.values()),
     )
 
 
@@ -202,12 +207,15 @@ def _set(path: Path) -> list[str]:
     return [f"{each.name} is still set on this host: `cbench screen resume` restores it" for each in pending]
 
 
-def _warnings(trials: Sequence[StoredTrial], runs: Sequence[StoredRun]) -> list[str]:
+def _warnings(path: Path, trials: Sequence[StoredTrial], runs: Sequence[StoredRun]) -> list[str]:
     warnings = []
     if failed := sum(each.failure is not None for each in trials):
         warnings.append(f"{failed:,} of {len(trials):,} trials failed")
     if lost := [run for run in runs if run.failure]:
         warnings.append(f"{len(lost):,} of {len(runs):,} iterations were left out: {lost[0].failure}")
     if left := sum(not run.over for run in runs):
-        warnings.append(f"the experiment is not finished: {left:,} of {len(runs):,} iterations are left")
+        warnings.append(
+            f"the experiment is not finished: {left:,} of {counted(len(runs), 'iteration')} "
+            f"{'is' if left == 1 else 'are'} left; to complete it: cbench screen resume {path}"
+        )
     return warnings

@@ -44,6 +44,7 @@ def read(path: Path) -> Data:
         tuple(_about(stored)),
         (*stored.warnings, *_failures(stored)),
         planned - len(stored.treatments) if screen.design == "full" else 0,
+        iterations_left=stored.iterations_left,
     )
 
 

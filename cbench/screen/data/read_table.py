@@ -20,6 +20,7 @@ from cbench.screen.design.factorial import Factor
 from cbench.store.kind import is_store
 from cbench.tables import read as table
 from cbench.tables.columns import Coded, Column, ColumnError, Columns, coded, numbers_of
+from cbench.tables.separators import other_separator
 from quiet import UsageError
 
 OWN = ("workload", "run", "batch", "iteration", "position", "treatment", MARK)
@@ -78,7 +79,12 @@ def columns(path: Path, parquet: bool) -> Columns:
             raise UsageError(f"{path}: column {twice[0] or '(without a name)'} appears twice")
         return names
 
-    return table.parquet_columns(path, once) if parquet else table.plain(path, once(table.header(path)))
+    if parquet:
+        return table.parquet_columns(path, once)
+    names = once(table.header(path))
+    if other := other_separator(names):
+        raise UsageError(f"{path}: {other}")
+    return table.plain(path, names)
 
 
 def exported(names: Sequence[str]) -> Chosen | None:

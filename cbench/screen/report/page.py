@@ -9,7 +9,7 @@ from functools import partial
 from cbench.report.page import Figure, Table, render
 from cbench.report.svg import shortened
 from cbench.screen.analysis.result import EffectResult, ResponseResult, SampleResult, ScreenResult, StudyResult
-from cbench.screen.analysis.verdict import amount, tested_by
+from cbench.screen.analysis.verdict import amount, corrected_by, tested_by
 from cbench.screen.data.data import Data, ResponseSeries
 from cbench.screen.report import figures, figures_effects, figures_sizes, page_tables
 from cbench.screen.report.figures import AxisNames
@@ -46,6 +46,7 @@ def page(result: ScreenResult, data: Data) -> str:
         "screen/screen.html",
         result=result,
         tested_by=tested_by(result),
+        corrected_by=corrected_by(result),
         hard=any(factor.hard for factor in result.design.factors),
         effect_tables=page_tables.effects(rows),
         not_tested=page_tables.not_tested(rows),
@@ -167,7 +168,7 @@ def _effect_figures(data: Data, row: ResponseResult, key: str) -> list[Figure]:
     known = [(name, each) for name, each in row.effects.items() if each.effect is not None]
     if known:
         known.sort(key=lambda item: -(item[1].magnitude or 0.0))
-        said = [f"{name} {amount(each.effect or 0.0, row.unit, each.signed)}" for name, each in known[:NAMED]]
+        said = [f"{name} {amount(each.fair, row.unit, each.signed)}" for name, each in known[:NAMED]]
         factors = {factor.name: factor.levels for factor in data.factors}
         drawn.append(
             _figure(

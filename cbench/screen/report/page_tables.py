@@ -65,8 +65,9 @@ def _effect(name: str, row: ResponseResult, effect: str, each: EffectResult) -> 
 def _size(each: EffectResult | AdjustedSize, unit: str, ends: Ends | None = None) -> Cell:
     if each.effect is None:
         return Cell("-")
-    adjusted = f"adjusted {amount(each.fair, unit, each.signed)}" if each.is_adjusted else ""
-    return Cell(amount(each.effect, unit, each.signed), adjusted, f"{ends[0]:.3g} to {ends[1]:.3g}" if ends else "")
+    adjusted = " adj." if each.is_adjusted else ""
+    said = f"{ends[0]:.3g} to {ends[1]:.3g}" if ends else ""
+    return Cell(amount(each.fair, unit, each.signed) + adjusted, said)
 
 
 def _boxes(plot: BlockPlot) -> Cell:

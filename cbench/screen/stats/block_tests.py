@@ -23,6 +23,7 @@ from math import hypot, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
+from cbench.screen.stats.block_means import block_means, even
 from cbench.screen.stats.effects import Levels, Values, interaction, main_effect
 from cbench.screen.stats.signed_rank import flip_test, signed_ranks
 from cbench.stats.interval import deviation
@@ -105,7 +106,7 @@ def blocked(levels: Levels, values: Values, hard: Sequence[int] = ()) -> Blocked
         full[ours] = there[np.ix_(ours, batch == group)].all(axis=1)
     keep = groups >= 0
     values, groups, partial = values[keep], groups[keep], int((keep & ~full).sum())
-    means = np.array([each[~np.isnan(each)].mean() if not np.isnan(each).all() else np.nan for each in values.T])
+    means = _means(values)
     varied = [each for each in range(levels.shape[1]) if np.unique(levels[:, each]).size > 1]
     tests: dict[Effect, EffectTest] = {}
     untested: dict[Effect, str] = {}
@@ -123,6 +124,18 @@ def blocked(levels: Levels, values: Values, hard: Sequence[int] = ()) -> Blocked
         else:
             tests[effect] = test
     return Blocked(int(keep.sum()), int((~keep).sum()), tests, untested, partial)
+
+
+def _means(values: Values) -> Values:
+    """The mean of each treatment, adjusted for the blocks in which it has no value; NaN without values."""
+    known = ~np.isnan(values)
+    some = known.any(axis=0)
+    means = np.full(values.shape[1], np.nan)
+    if even(known.astype(np.intp)):
+        means[some] = [each[~np.isnan(each)].mean() for each in values.T[some]]
+    else:
+        means[some] = block_means(values[:, some])
+    return means
 
 
 def _size(levels: Levels, means: Values, effect: Effect) -> float | None:

@@ -46,7 +46,7 @@ class Contrast:
 class LenthTest:
     """The result of lenth(). `pse`: pseudo standard error in the values' unit; `margin`: margin of error of one
     contrast at the requested level. Per contrast: `estimates`; `p`, its individual p-value; and `p_family`, the
-    step-down p-value of a contrast this large anywhere in the design.
+    step-down p-value of a contrast this large anywhere in the design, which is at least `p`.
     """
 
     pse: float
@@ -118,7 +118,7 @@ def lenth(values: Sequence[Contrast], means: Values, confidence: float = 0.95) -
             largest = max(largest, (tail + 1) / (most.size + 1))
         else:
             largest = 1.0
-        family[at] = largest
+        family[at] = max(largest, p[at])
     return LenthTest(pse, margin, tuple(estimates.tolist()), tuple(p.tolist()), tuple(family.tolist()))
 
 

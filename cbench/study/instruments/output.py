@@ -29,6 +29,8 @@ PLAIN = re.compile(r"(?!0[xX])([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)[^\W\d_
 GROUPED = re.compile(r"([-+]?\d{1,3}(?:(?:,\d{3})+\.\d+|(?:,\d{3}){2,}))[^\W\d_]*\.?")
 """Matches a number (the group), optionally followed by a unit and the end of a sentence."""
 MISSING = object()
+LARGEST = 1e150
+"""Larger numbers cannot be squared, so no analysis accepts them."""
 
 MOST_FILE = 1 << 24
 CHUNK = 1 << 16
@@ -135,6 +137,8 @@ def _number(text: str) -> tuple[float, str]:
         raise NoNumber(f"{text[:60]!r} is not a number") from None
     if not math.isfinite(value):
         raise NoNumber(f"{text[:60]!r} is not a finite number")
+    if abs(value) > LARGEST:
+        raise NoNumber(f"{text[:60]!r} is beyond ±{LARGEST:g}, too large to be squared; use a larger unit")
     return value, text
 
 

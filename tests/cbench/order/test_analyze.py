@@ -204,7 +204,8 @@ def test_unequal_sizes_and_a_test_that_is_missing_in_one_order(path: Path) -> No
     rows = [row for row in planted(lambda *_: 0.0) if row[1] == "fixed" or row[2] < 20]
     rows = [row for row in rows if row[:2] != ("d", "random")]
     made, _ = analyze(write(path, rows))
-    assert [(each["n_fixed"], each["n_random"]) for each in made["tests"].values()] == [(40, 10)] * 3 + [(40, 0)]
+    assert [(each["n_fixed"], each["n_random"]) for each in made["tests"].values()] == [(10, 10)] * 3 + [(40, 0)]
+    assert [each.get("without_partner") for each in made["tests"].values()] == [30, 30, 30, None]
     assert made["tests"]["d"]["p"] is None
     assert made["alpha_bonferroni"] == 0.05 / 3  # what was not compared is not corrected for
 

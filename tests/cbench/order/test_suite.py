@@ -87,8 +87,8 @@ def test_factors_are_said_without_an_exponent(times: float, said: str) -> None:
     [
         (8, "lower", "ns", "times slower after"),
         (0.125, "lower", "second", "times faster after"),
-        (0.125, "higher", "ops/s", "times lower after"),
-        (8, "lower", "B/op", "times higher after"),
+        (0.125, "higher", "ops/s", "as high after"),
+        (8, "lower", "B/op", " times as high after"),
     ],
 )
 def test_slower_and_faster_are_used_only_for_times(

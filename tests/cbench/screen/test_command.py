@@ -19,6 +19,7 @@ from tests.cbench.screen.screens import table
 
 GOOD = "a,b,iteration,value\n"
 MANY = "name the factors with --factor, or responses with --value"
+EXPORT = "export it with commas as separators and points as decimal signs"
 TWICE = "a treatment may appear only once per iteration, but this one already appears in line 2"
 
 
@@ -32,6 +33,9 @@ def cbench(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
         ("", "empty file; name a file with content"),
         (GOOD, "contains no trials"),
         ("a,b\n1,2\n", "no column value; it has a, b; name the response columns with --value"),
+        ("a;b;value\nx;p;1.5\n", f"separated by semicolons; {EXPORT}"),
+        ("a;b;value\nx;p;1,5\n", f"separated by semicolons; {EXPORT}"),
+        ("a\tb\tvalue\nx\tp\t1\n", f"separated by tabs; {EXPORT}"),
         ("iteration,value\n0,1\n", "no factor column; it has iteration, value"),
         (GOOD + "0,0,0,1\n0,1,0,inf\n", "line 3: column value: is infinite"),
         (GOOD + "0,0,0,1_000\n", "line 2: column value: '1_000' is not a number"),

@@ -164,9 +164,10 @@ def test_a_wrong_row_is_named_by_its_line(path: Path, row: str, message: str) ->
         (b"test,order,value\n\n\n", "study.csv: contains no trials"),
         (
             b"test;order;value\na;fixed;1\n",
-            "no column test, order, value; it has test;order;value: separated by ;; separate the columns with commas",
+            "no column test, order, value; it has test;order;value: separated by semicolons; export it with "
+            "commas as separators and points as decimal signs",
         ),
-        (b"test\torder\tvalue\na\tfixed\t1\n", "value: separated by tabs; separate the columns with commas"),
+        (b"test\torder\tvalue\na\tfixed\t1\n", "value: separated by tabs; export it with commas as separators"),
         (b"test,order\na,fixed\n", "no column value; it has test, order"),
         (b"test,order,value,test\na,fixed,1,b\n", "column test appears twice"),
         (b"test,order,value,run,run\na,fixed,1,1,1\n", "column run appears twice"),

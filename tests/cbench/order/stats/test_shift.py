@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 import scipy.stats
 
+from cbench.order.stats.brunner_munzel import unequal_spread_p
+from cbench.order.stats.pairwise_sums import PairwiseSums
 from cbench.order.stats.shift import of_pairs, of_samples
 
 
@@ -35,6 +37,7 @@ def test_the_interval_of_pairs_is_that_of_the_signed_ranks() -> None:
     assert found.delta_pct > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("m", "n", "sd"), [(12, 12, 1), (40, 10, 3), (10, 40, 3), (150, 150, 1)])
 def test_an_interval_covers_the_true_difference_as_often_as_stated(m: int, n: int, sd: float) -> None:
     draw, covered = np.random.default_rng(5), 0
@@ -53,3 +56,37 @@ def test_an_interval_of_pairs_covers_too() -> None:
         assert found is not None
         covered += found.low is not None and found.high is not None and found.low <= -10 <= found.high
     assert 276 <= covered <= 297
+
+
+def test_the_interval_of_two_samples_contains_0_only_if_the_deciding_test_does_not_reject() -> None:
+    draw, rejected = np.random.default_rng(8), 0
+    for _ in range(25):
+        fixed, other = np.sort(draw.normal(100, 1, 14)), np.sort(draw.normal(100.8, 1, 14))
+        p = max(scipy.stats.mannwhitneyu(fixed, other, method="exact").pvalue, unequal_spread_p(fixed, other) or 0.0)
+        found = of_samples(fixed, other, 0.95)
+        assert found is not None
+        assert found.low is not None
+        assert found.high is not None
+        assert (found.low <= 0 <= found.high) == (p >= 0.05)
+        rejected += p < 0.05
+    assert 5 < rejected < 20
+
+
+@pytest.mark.parametrize(("m", "n"), [(100, 100), (150, 131)])
+def test_the_estimate_is_the_median_of_all_differences_of_large_samples_too(m: int, n: int) -> None:
+    draw = np.random.default_rng(m)
+    fixed, other = np.sort(draw.lognormal(size=m)), np.sort(draw.lognormal(size=n))
+    found = of_samples(fixed, other, 0.95)
+    assert found is not None
+    assert found.delta_pct == pytest.approx(100 * (1 - np.median(other[None, :] / fixed[:, None])), rel=1e-3, abs=1e-3)
+    sums = PairwiseSums.of_differences(fixed, other)
+    every = np.sort((other[None, :] - fixed[:, None]).ravel())
+    assert [sums.at(rank) for rank in (0, 777, m * n - 1)] == pytest.approx(every[[0, 777, m * n - 1]])
+
+
+def test_the_estimate_of_many_pairs_is_the_median_of_all_means_of_two_differences() -> None:
+    away = np.sort(np.random.default_rng(2).lognormal(size=120))
+    found = of_pairs(np.full(120, 1.0), np.exp(away), 0.95)
+    assert found is not None
+    walsh = (away[:, None] + away[None, :])[np.triu_indices(120)] / 2
+    assert found.delta_pct == pytest.approx(100 * (1 - np.exp(np.median(walsh))))

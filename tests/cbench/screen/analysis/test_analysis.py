@@ -281,7 +281,7 @@ def test_failures_and_missing_cells_are_reported(tmp_path: Path) -> None:
     made, _ = analysed(table(tmp_path / "holes.csv", rows), chosen=BOTH)
     assert made["responses"]["wall"]["failed"] == 1
     assert (made["responses"]["wall"]["blocks_dropped"], made["responses"]["wall"]["blocks_partial"]) == (0, 1)
-    said = "beware: wall: 1 of 12 iterations lack a value; their other values count"
+    said = "beware: wall: 1 of 12 iterations lack a value; their other values count, and effects are adjusted for this"
     assert said in made["verdict"]
     assert made["responses"]["other"]["unobtainable"] == ["a=0 b=0 c=0"]
     assert len(made["responses"]["other"]["treatments"]) == 7

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
+from cbench.screen.data.roles import Chosen
 from tests.cbench.screen import screens
 from tests.cbench.screen.screens import QUICK, analysed, cross, table
 
@@ -114,3 +115,13 @@ def test_identical_batches_cannot_test_a_hard_factor(tmp_path: Path) -> None:
     assert row["effects"]["x"]["p"] > 0.05
     assert any(line.startswith("os cannot be tested: the batches of a level are identical") for line in made["verdict"])
     assert any(line.startswith(f"x, {cross('os', 'x')} cannot be tested against") for line in made["verdict"])
+
+
+def test_a_refusal_of_one_response_names_this_response(tmp_path: Path) -> None:
+    draw = np.random.default_rng(3)
+    rows = [row | {"noisy": draw.normal()} for row in coarse()]
+    made, _ = analysed(table(tmp_path / "t.csv", rows), QUICK, Chosen(values=("value", "noisy")))
+    assert any(
+        line.startswith("value: os cannot be tested: the batches of a level are identical") for line in made["verdict"]
+    )
+    assert not any(line.startswith("os cannot be tested") for line in made["verdict"])

@@ -126,6 +126,20 @@ def test_the_sizes_on_the_terminal_are_those_of_the_verdict(tmp_path: Path, caps
     assert "adj." not in other
 
 
+def test_the_correction_has_its_own_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    render_screen.analysis(made_of(tmp_path, screens.pilot()))
+    shown = capsys.readouterr().out
+    assert "p step-down" in shown
+    assert "p after the step-down Lenth correction over 7 effects is below 0.05" in shown
+    assert "Holm" not in shown
+    noisy = [row | {"value": row["value"] + 0.1 * at % 0.7} for at, row in enumerate(screens.two_by_three(3))]
+    render_screen.analysis(made_of(tmp_path, noisy))
+    shown = capsys.readouterr().out
+    assert "p Holm" in shown
+    assert "p after Holm's correction over " in shown
+    assert "step-down" not in shown
+
+
 def test_an_effect_that_is_balanced_or_unknown_has_no_mark() -> None:
     assert render_screen.size(AdjustedSize(effect=0.25, adjusted=0.25, signed=True, testable=True)) == "+0.25"
     assert render_screen.size(AdjustedSize(effect=None, adjusted=None, signed=False, testable=True)) == "-"

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
+import typer
 
+from cbench.screen.analysis.analysis import analyse
+from cbench.screen.analysis.options import ScreenOptions
+from cbench.screen.command import end
 from cbench.screen.data.read_table import read
 from cbench.screen.data.roles import Chosen
+from cbench.study.store import StudyStore
 from quiet.errors import UsageError
 from tests.cbench.screen.running import experiment, factor, screen, written
 from tests.cbench.study.running import Command
@@ -103,6 +109,36 @@ def test_an_experiment_is_analyzed_with_its_own_alpha_and_its_filters(store: Pat
     assert made["responses"]["z"]["unobtainable"] == ["size=small way=a", "size=large way=a"]
     small = screen("analyze", "e.db", "--json", "--abridgment", "only small", folder=store.parent)
     assert json.loads(small.stdout)["filter"] == {"name": "only small", "words": "only size=small", "treatments": 2}
+
+
+def unfinished(store: Path, path: Path, change: str) -> Path:
+    """A copy of a store, in which the last six of eight iterations have not ended. `change`: how values change."""
+    shutil.copy(store, path)
+    with StudyStore.open(path, writing=True) as opened:
+        opened._connection.execute("UPDATE study_run SET ended_ns = NULL WHERE run > 1")
+        opened._connection.execute(f"UPDATE study_value SET value = {change}")
+    return path
+
+
+def test_an_unfinished_experiment_without_an_effect_has_no_answer(store: Path, tmp_path: Path) -> None:
+    path = unfinished(store, tmp_path / "e.db", "(run * 7919 + position * 31) % 101")
+    result = analyse(read(path), ScreenOptions(subsamples=0))
+    assert result.design.iterations_left == 6
+    assert result.verdict[0].startswith("effects that matter: none found so far, with 6 iterations left (")
+    said = f"the experiment is not finished: 6 of 8 iterations are left; to complete it: cbench screen resume {path}"
+    assert f"beware: {said}" in result.verdict
+    with pytest.raises(typer.Exit) as ended:
+        end("e.db", result)
+    assert ended.value.exit_code == 2
+
+
+def test_an_unfinished_experiment_that_shows_an_effect_has_an_answer(store: Path, tmp_path: Path) -> None:
+    result = analyse(read(unfinished(store, tmp_path / "e.db", "value")), ScreenOptions(subsamples=0))
+    assert result.design.iterations_left == 6
+    assert result.verdict[0].startswith("effects that matter: size (")
+    with pytest.raises(typer.Exit) as ended:
+        end("e.db", result)
+    assert ended.value.exit_code == 1
 
 
 @pytest.mark.slow

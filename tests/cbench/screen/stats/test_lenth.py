@@ -51,6 +51,17 @@ def test_values_that_are_all_alike_have_no_pseudo_error() -> None:
     assert pseudo_error(np.zeros((1, 7))).tolist() == [0.0]
 
 
+def test_a_corrected_p_is_at_least_the_individual_p_and_grows_from_step_to_step() -> None:
+    draw = np.random.default_rng(3)
+    every = contrasts(CUBE)
+    for _ in range(20):
+        made = lenth(every, draw.normal(size=8) + 4 * CUBE[:, 0])
+        assert made is not None
+        assert all(family >= p for p, family in zip(made.p, made.p_family, strict=True))
+        order = np.argsort(-np.abs(made.estimates))
+        assert (np.diff(np.array(made.p_family)[order]) >= 0).all()
+
+
 @pytest.mark.slow
 def test_any_of_fifteen_inert_contrasts_is_called_real_in_one_of_twenty() -> None:
     """300 experiments: 25 or more have a chance of 0.001."""

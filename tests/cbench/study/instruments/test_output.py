@@ -27,9 +27,15 @@ def number(source: str, text: str, detail: str = "", folder: str = "/") -> tuple
     return BY_SOURCE[source].read(detail, printed(text), folder)
 
 
-@given(st.floats(allow_nan=False, allow_infinity=False))
+@given(st.floats(min_value=-1e150, max_value=1e150))
 def test_the_last_number_of_the_output_is_read_and_its_text_is_kept(value: float) -> None:
     assert number("last-float", f"first 3\nthen {value!r} s\n") == (value, repr(value))
+
+
+def test_a_number_too_large_to_be_squared_fails_the_trial() -> None:
+    said = r"'1e300' is beyond ±1e\+150, too large to be squared; use a larger unit"
+    with pytest.raises(NoNumber, match=said):
+        number("last-float", "1e300\n")
 
 
 @pytest.mark.parametrize(
