@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import shlex
 import signal
 import sys
 from collections.abc import Callable, Iterator
@@ -37,6 +39,12 @@ def interruptible(kept: bool = False) -> Iterator[None]:
 def tell(line: str) -> None:
     """Print a message for the user to stderr, as one line."""
     say(f"cbench: {line}")
+
+
+def shell_path(path: str | os.PathLike[str]) -> str:
+    """The path as one word of a shell command, also if it begins with "-"."""
+    text = os.fspath(path)
+    return shlex.quote(f"./{text}" if text.startswith("-") else text)
 
 
 def show(result: T, as_json: bool, table: Callable[[T], None]) -> None:

@@ -19,12 +19,18 @@ BUILD_S = 24 * 3600.0
 BUILT = "built"
 
 
+class UnusableGitError(UsageError):
+    """Git is not installed, or it refuses to read a repository of another user."""
+
+
 def repository_of(folder: str) -> tuple[str, str]:
     """The top of the working tree that contains this directory, and the directory's path in the tree. Raises UsageError
     outside a working tree.
     """
     try:
         return _git(folder, "rev-parse", "--show-toplevel"), _git(folder, "rev-parse", "--show-prefix")
+    except UnusableGitError as error:
+        raise UsageError(f"{folder}: revisions need git: {error}") from None
     except UsageError as error:
         raise UsageError(f"{folder}: revisions need a git working tree ({error})") from None
 
@@ -34,7 +40,22 @@ def commit_of(repository: str, revision: str) -> str:
     try:
         return _git(repository, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
     except UsageError:
-        raise UsageError(f"--revision {revision}: no such revision in {repository}") from None
+        raise UsageError(f"--revision {revision}: no such revision in {repository}{cut_history(repository)}") from None
+
+
+def cut_history(repository: str) -> str:
+    """The end of a message about a missing revision: the remedy in a shallow clone; "" in a complete one."""
+    if _git(repository, "rev-parse", "--is-shallow-repository") != "true":
+        return ""
+    return ", a shallow clone without the whole history; run: git fetch --unshallow --tags (in CI: fetch-depth: 0)"
+
+
+def has_folder(repository: str, commit: str, prefix: str) -> bool:
+    """Whether a commit contains this directory."""
+    try:
+        return not prefix or _git(repository, "cat-file", "-t", f"{commit}:{prefix}") == "tree"
+    except UsageError:
+        return False
 
 
 def checked_out(
@@ -50,6 +71,8 @@ def checked_out(
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     _git(repository, "clone", "--quiet", "--shared", "--no-checkout", ".", str(tree))
+    if origin := _origin(repository):  # the base of relative URLs of submodules
+        _git(str(tree), "remote", "set-url", "origin", origin)
     _git(str(tree), "checkout", "--quiet", "--detach", commit)
     if not where.is_dir():
         raise UsageError(f"revision {commit[:12]} has no directory {prefix}: run cbench in a directory it contains")
@@ -62,9 +85,18 @@ def checked_out(
     return where
 
 
+def _origin(repository: str) -> str:
+    """The URL of the repository's remote `origin`, "" for none; a relative path becomes absolute."""
+    try:
+        url = _git(repository, "config", "--get", "remote.origin.url")
+    except UsageError:
+        return ""
+    return os.path.normpath(os.path.join(repository, url)) if url.startswith(("./", "../")) else url
+
+
 def _git(folder: str, *arguments: str) -> str:
-    """Run git and return its output. Raises UsageError if git is not installed. If git fails, raises UsageError with
-    the reason that git prints.
+    """Run git and return its output. Raises UnusableGitError if git is not installed or distrusts the repository's
+    owner. If git fails otherwise, raises UsageError with the reason that git prints.
     """
     git = {
         name: value for name, value in os.environ.items() if name not in ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE")
@@ -80,9 +112,11 @@ def _git(folder: str, *arguments: str) -> str:
             check=False,
         )
     except FileNotFoundError:
-        raise UsageError("--revision: git is not installed") from None
+        raise UnusableGitError("git is not installed") from None
     if done.returncode:
         said = done.stderr.strip().splitlines() or [f"exited with {done.returncode}"]
+        if remedy := next((line.strip() for line in said if "--add safe.directory" in line), ""):
+            raise UnusableGitError(f"the repository belongs to another user; if you trust it, run: {remedy}")
         fatal = [line for line in said if line.startswith("fatal:")]  # a hint may follow
         raise UsageError(f"git {arguments[0]}: {(fatal or said)[-1]}")
     return done.stdout.strip()

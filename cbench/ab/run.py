@@ -20,7 +20,7 @@ from cbench.ab.options import AbOptions
 from cbench.ab.result import AbResult, ab_result
 from cbench.ab.stored import POSITION, BlockKeeper, BlocksEnd, StoredBlocks
 from cbench.ab.workspace import workspace
-from cbench.console import StoppedError
+from cbench.console import StoppedError, shell_path
 from cbench.external.measure import CommandSeries, CommandSession, Measured, Show, cpus_of, seldom, session, warm
 from cbench.external.options import SECONDS, ExternalCommand, ExternalOptions
 from cbench.external.result import CommandsResult, commands_result
@@ -63,7 +63,8 @@ def _measured(before: StoredBlocks, path: Path | None, show: Show, tell: Tell, r
         if path and resumed:
             before = stored.read(path)  # another process may have continued it
         elif path and has_content(path):
-            raise UsageError(f"{path}: already exists; choose another file, or resume with: cbench ab --resume {path}")
+            resumed_by = f"cbench ab --resume {shell_path(path)}"
+            raise UsageError(f"{path}: already exists; choose another file, or resume with: {resumed_by}")
         with workspace(path, resumed) as folder, _kept(path, before, tell) as keeper:
             layouts = stage_layouts(before.options, folder, show, tell)
             digests = digests_of(layouts)
@@ -138,7 +139,7 @@ def _kept(path: Path | None, before: StoredBlocks, tell: Tell) -> Iterator[Block
     if path is None:
         yield BlockKeeper(None, before)
         return
-    again = f"resume with: cbench ab --resume {path}"
+    again = f"resume with: cbench ab --resume {shell_path(path)}"
     keeper = None
     try:
         _, cpus, isolated = cpus_of(before.options.cpus)

@@ -23,7 +23,9 @@ LOCK, OWNER = "lock", "owner"
 
 def root() -> Path:
     """The directory of all measurements of this user."""
-    cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    cache = os.environ.get("XDG_CACHE_HOME", "")
+    if not os.path.isabs(cache):  # to be ignored (XDG Base Directory Specification)
+        cache = os.path.expanduser("~/.cache")
     return Path(cache, "cbench", "ab")
 
 

@@ -175,9 +175,9 @@ def equivalence(a: Sequence[Number], b: Sequence[Number], threshold: float) -> f
 def outcome_of(one: Comparison, p: float, p_same: float | None, alpha: float, threshold: float | None) -> str:
     """The outcome at `alpha`, by p-values that may be corrected for other comparisons.
 
-    A claim also requires that its interval agrees with the p-value: no difference is shown if 1 lies inside the interval,
-    or if the interval is 1 alone. With ties, an end of the interval may be 1 although p is at most alpha: the test then
-    rejects 1, but no ratio next to it. A difference counts only if the estimate is beyond the threshold.
+    A claim also requires that its interval agrees with the p-value: no difference is shown if 1 lies inside the
+    interval, or if the interval is 1 alone. With ties, an end of the interval may be 1 although p is at most alpha: the
+    test then rejects 1, but no ratio next to it. A difference counts only if the estimate is beyond the threshold.
     """
     if one.difference == 0:
         return EQUAL

@@ -22,7 +22,7 @@ from cbench.stats.random_draws import Stream
 from cbench.store.records import EACH_TRIAL, NO_CPU
 from cbench.store.store import Store
 from cbench.study.instruments.perf_stat import Counting
-from cbench.study.process.run_command import run_checked
+from cbench.study.process.run_command import CommandError, run_checked
 from quiet import QuietError, UsageError, isolated_cpus, isolated_turn
 
 Show = Callable[[str, int, int], None]
@@ -93,6 +93,7 @@ class CommandRunner:
         self._padding = Stream(options.seed, "padding")
         self._event = cycles_event(options.counter)
         self._last: KernelCounts | None = None
+        self.printed = ""  # the last lines of the last run, as in ProgramEnd.errors
         self.interrupts_missing = self._counts.why
 
     def close(self) -> None:
@@ -111,21 +112,26 @@ class CommandRunner:
     def _run(self, series: CommandSeries) -> Trial:
         command = series.command
         if command.prepare:
-            run_checked(command.prepare, os.getcwd(), {**os.environ, **dict(command.environment)}, PREPARE_S)
+            try:
+                run_checked(command.prepare, os.getcwd(), {**os.environ, **dict(command.environment)}, PREPARE_S)
+            except CommandError as error:
+                raise CommandError(f"{command.text}: --prepare: {error}") from None
         padding = self._padding.below(PAGE) if self._options.pad else 0
+        program = command.path, command.argv, padding, command.environment, command.text
         before = self._counts.read() if command.prepare or self._last is None else self._last
         counts: dict[str, int] = {}
         if self._event:
             with Counting(self._event) as cycles:
-                ended = self._launcher.run(command.path, command.argv, padding, command.environment)
+                ended = self._launcher.run(*program)
                 reading = cycles.reading()
             series.cycles_missing = reading.why
             counts = {} if reading.value is None else {self._event: reading.value}
         else:
-            ended = self._launcher.run(command.path, command.argv, padding, command.environment)
+            ended = self._launcher.run(*program)
         after = self._last = self._counts.read()
         seen = self._counts.stolen_ms(before, after), self._counts.interrupts(before, after)
         trial = trial_of(ended, *seen, counts, self._start)
+        self.printed = ended.errors
         if ended.code and not self._options.ignore_failure:
             raise UsageError(_failure(command, ended, self._options.on_failure))
         return trial
@@ -195,7 +201,9 @@ def session(options: ExternalOptions, tell: Callable[[str], None]) -> Iterator[C
             run_checked(options.setup, os.getcwd(), os.environ, PREPARE_S)
         if pinned:
             stack.enter_context(away_from(set(pinned)))
-        launcher = stack.enter_context(Launcher(dict(os.environ), pinned, options.timeout, options.on_timeout))
+        launcher = stack.enter_context(
+            Launcher(dict(os.environ), pinned, options.timeout, options.on_timeout, options.quote_output)
+        )
         starts = empty_starts(launcher)
         empty = tuple(each.wall_ns for each in starts)
         counter = replace(
@@ -257,7 +265,7 @@ def in_turn(
 
 
 def _failure(command: ExternalCommand, ended: ProgramEnd, advice: str) -> str:
-    said = f": {ended.errors[:200]}" if ended.errors else ""
+    said = f": {ended.errors}" if ended.errors else ""
     return f"{command.text}: exited with {ended.code}{said}{f' ({advice})' if advice else ''}"
 
 

@@ -49,6 +49,8 @@ class ExternalOptions:
     trials, None to discard trials until times have settled. `cpus`: the CPUs given, () for all that this process may
     use. `timeout`: the limit for a run in seconds, None for no limit. `pad`: shift the start of the stack in each
     trial. `on_failure`, `on_timeout`: advice in the message about a failed or late command, "" for none.
+    `quote_output`: whether the message about a failed command quotes its stdout, too; stdout is then a file instead of
+    /dev/null.
     """
 
     commands: tuple[ExternalCommand, ...]
@@ -63,6 +65,7 @@ class ExternalOptions:
     on_failure: str = "--ignore-failure measures it anyway"
     timeout: float | None = None
     on_timeout: str = "allow more with --timeout"
+    quote_output: bool = False
     seed: int = 1
     pad: bool = True
     output: Path | None = None

@@ -14,7 +14,7 @@ from typing import Any, Self
 
 from cbench._cbench import ffi, lib
 from cbench.machine.process import GroupGuard
-from cbench.study.process.run_command import end_group
+from cbench.study.process.run_command import LAST_LINES, LONGEST_LINE, end_group
 from quiet import QuietError, Refused, UsageError, ticks
 
 PADDING = "CBENCH_PADDING"
@@ -33,7 +33,7 @@ class ProgramEnd:
     `code`: the exit code as in a shell, 128 + N for signal N. `begin`, `end`: times in ticks of quiet's clock.
     `ran_ns`, `waited_ns`, `migrations`: for the program's first thread, the time on a CPU, the time runnable without a
     CPU, and the number of migrations; None if the kernel does not report them. `errors`: the last line that the program
-    wrote to stderr, "" for none.
+    wrote to stderr, or its last lines on stdout and stderr if stdout is kept; "" for none.
     """
 
     code: int
@@ -56,10 +56,15 @@ class Launcher:
     """Executes programs under constant conditions: no input, output discarded, the same CPUs and environment."""
 
     def __init__(
-        self, environment: Mapping[str, str], cpus: Collection[int] | None, timeout: float | None, on_timeout: str = ""
+        self,
+        environment: Mapping[str, str],
+        cpus: Collection[int] | None,
+        timeout: float | None,
+        on_timeout: str = "",
+        quote_output: bool = False,
     ) -> None:
         """Prepare the environment. `cpus`: the CPUs of the programs, None for those of this process. `on_timeout`:
-        advice in the message about a late program.
+        advice in the message about a late program. `quote_output`: keep stdout in the file of stderr.
         """
         self._environment = {k: _variable(k, v) for k, v in environment.items() if k != PADDING}
         self._mask = None if cpus is None else ffi.new("uint8_t[]", _mask(cpus))
@@ -69,7 +74,10 @@ class Launcher:
             self._errors = fcntl.fcntl(file.fileno(), fcntl.F_DUPFD_CLOEXEC, FIRST_OWN)
         self._process = ffi.new("cb_process *")
         self._guard = GroupGuard()
-        self._files = ffi.new("int[4]", [self._null, self._null, self._errors, self._guard.file])
+        self._files = ffi.new(
+            "int[4]", [self._null, self._errors if quote_output else self._null, self._errors, self._guard.file]
+        )
+        self._last_lines = LAST_LINES if quote_output else 1
 
     def __enter__(self) -> Self:
         return self
@@ -82,11 +90,17 @@ class Launcher:
         os.close(self._errors)
 
     def run(
-        self, path: str, argv: Sequence[str], padding: int = 0, variables: Sequence[tuple[str, str]] = ()
+        self,
+        path: str,
+        argv: Sequence[str],
+        padding: int = 0,
+        variables: Sequence[tuple[str, str]] = (),
+        name: str = "",
     ) -> ProgramEnd:
         """Execute a program and wait for its end.
 
-        `padding`: extra bytes in its environment; `variables`: additional variables. Raises UsageError if the program
+        `padding`: extra bytes in its environment; `variables`: additional variables; `name`: for the message
+        about a late program. Raises UsageError if the program
         cannot be executed or does not end in time, and Refused if it is not permitted on these CPUs.
         """
         words = [ffi.new("char[]", os.fsencode(word)) for word in argv]
@@ -105,7 +119,7 @@ class Launcher:
             self._guard.release()
             raise _not_started(path, -failed)
         try:
-            self._wait(process, argv)
+            self._wait(process, name or argv[0])
         except BaseException:
             end_group(process.pid)
             self._guard.release()
@@ -135,7 +149,7 @@ class Launcher:
             errors=self._reported(),
         )
 
-    def _wait(self, process: Any, argv: Sequence[str]) -> None:
+    def _wait(self, process: Any, name: str) -> None:
         left_ms = None if self._timeout is None else int(self._timeout * 1000)
         while True:
             wait_ms = SLICE_MS if left_ms is None else min(SLICE_MS, left_ms)
@@ -143,22 +157,22 @@ class Launcher:
             if ended == 1:
                 return
             if ended < 0 and ended != -errno.EINTR:
-                raise QuietError(f"{argv[0]}: cannot be waited for: {os.strerror(-ended)}")
+                raise QuietError(f"{name}: cannot be waited for: {os.strerror(-ended)}")
             if left_ms is not None and ended == 0:
                 left_ms -= wait_ms
                 if left_ms <= 0:
-                    raise UsageError(f"{argv[0]}: timed out after {self._timeout:g} s and was killed{self._advice}")
+                    raise UsageError(f"{name}: timed out after {self._timeout:g} s and was killed{self._advice}")
 
     def _reported(self) -> str:
-        """The last line that the program wrote to stderr; the rest is discarded."""
+        """The last lines that the program wrote; the rest is discarded."""
         size = os.fstat(self._errors).st_size
         if not size:
             return ""
         text = os.pread(self._errors, MOST_ERRORS, max(0, size - MOST_ERRORS)).decode(errors="replace")
         os.ftruncate(self._errors, 0)
         os.lseek(self._errors, 0, os.SEEK_SET)
-        lines = text.strip().splitlines()
-        return lines[-1] if lines else ""
+        lines = [line for line in text.splitlines() if line.strip()]
+        return " | ".join(line.strip()[:LONGEST_LINE] for line in lines[-self._last_lines :])
 
 
 def _variable(name: str, value: str) -> Any:

@@ -15,8 +15,13 @@ from quiet import UsageError
 HEAD = 1 << 16
 TOML = re.compile(rb"\[\[?\s*[A-Za-z_][\w.-]*\s*\]\]?\s*(#.*)?$", re.MULTILINE)
 """Matches the header of a TOML table, such as [study]."""
+GZIP = b"\x1f\x8b"
 MOST = 1 << 29
 """The maximum size of a file in bytes, after decompression."""
+MOST_JSON = 1 << 26
+"""The maximum size of a JSON document in bytes if the file is compressed: a small file could fill the memory, because
+Python's lists need up to 25 times as much.
+"""
 
 
 class Content:
@@ -36,14 +41,7 @@ class Content:
     @cached_property
     def text(self) -> str:
         """The whole text."""
-        data = self._bytes(MOST + 1)
-        if len(data) > MOST:
-            raise UsageError(f"{self.path}: larger than {MOST >> 20} MiB, the maximum after decompression")
-        try:
-            return data.decode("utf-8-sig")
-        except UnicodeDecodeError as error:
-            line = data.count(b"\n", 0, error.start) + 1
-            raise UsageError(f"{self.path}: line {line}: not UTF-8 text") from None
+        return self._text(MOST, "the maximum after decompression")
 
     @cached_property
     def json(self) -> JsonValue | None:
@@ -52,7 +50,11 @@ class Content:
         if begin[:1] not in (b"{", b"[") or TOML.match(begin):
             return None
         try:
-            return JsonValue(json.loads(self.text))
+            compressed = self._is_compressed
+            text = self._text(MOST_JSON, "the maximum of compressed JSON; decompress it") if compressed else self.text
+            return JsonValue(json.loads(text))
+        except MemoryError:
+            raise UsageError(f"{self.path}: too large for the free memory") from None
         except json.JSONDecodeError as error:
             place = f"line {error.lineno}, column {error.colno}"
             raise UsageError(f"{self.path}: damaged JSON: {place}: {error.msg}") from None
@@ -61,12 +63,30 @@ class Content:
         except ValueError:
             raise UsageError(f"{self.path}: damaged JSON: an integer of more than 64 bits") from None
 
+    @cached_property
+    def _is_compressed(self) -> bool:
+        with open(self.path, "rb") as file:
+            return file.read(2) == GZIP
+
+    def _text(self, most: int, limit: str) -> str:
+        try:
+            data = self._bytes(most + 1)
+        except MemoryError:
+            raise UsageError(f"{self.path}: too large for the free memory") from None
+        if len(data) > most:
+            raise UsageError(f"{self.path}: larger than {most >> 20} MiB, {limit}")
+        try:
+            return data.decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            line = data.count(b"\n", 0, error.start) + 1
+            raise UsageError(f"{self.path}: line {line}: not UTF-8 text") from None
+
     def _bytes(self, most: int) -> bytes:
         if self.directory:
             return b""
         try:
             with open(self.path, "rb") as file:
-                compressed = file.read(2) == b"\x1f\x8b"
+                compressed = file.read(2) == GZIP
                 file.seek(0)
                 if not compressed:
                     return file.read(most)

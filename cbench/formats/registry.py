@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import chain
 from pathlib import Path
 
+from cbench.formats import csv_rows
 from cbench.formats.asv import AsvReader
 from cbench.formats.benchfmt import BenchfmtReader
 from cbench.formats.catch2 import Catch2Reader
@@ -19,8 +20,9 @@ from cbench.formats.pyperf import PyperfReader
 from cbench.formats.pytest_benchmark import PytestBenchmarkReader
 from cbench.formats.reader import ResultReader, TestSample, pooled
 from cbench.formats.store import StoreReader
-from cbench.formats.table import TableReader
+from cbench.formats.table import VALUE, TableReader
 from cbench.store.kind import check_ordinary
+from cbench.tables.separators import other_separator
 from quiet import UsageError
 
 READERS: tuple[ResultReader, ...] = (
@@ -62,6 +64,8 @@ def _read_all(path: Path) -> tuple[TestSample, ...]:
     if reader is not None:
         return _read(reader, content)
     if not path.is_dir():
+        if other := other_separator(csv_rows.columns(content), VALUE):
+            raise UsageError(f"{path}: {other}")
         raise UsageError(f"{path}: unknown format; cbench reads {', '.join(each.name for each in READERS)}")
     parts: list[tuple[TestSample, ...]] = []
     first: tuple[Path, ResultReader] | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from importlib import import_module
 from typing import Any
 
@@ -40,21 +41,30 @@ class TableReader(ResultReader):
     def read(self, content: Content) -> tuple[TestSample, ...]:
         rows = _parquet(content) if _is_parquet(content) else csv_rows.rows(content)
         tests: dict[tuple[str, str], dict[tuple[str, ...], list[tuple[Number, bool]]]] = {}
+        failed: dict[tuple[str, str], str] = {}
         for place, row in rows:
             if VALUE not in row:
                 raise DamagedError("", f"no column {VALUE}; the columns are {', '.join(list(row)[:20])}")
             value = csv_rows.number(place, VALUE, row[VALUE])
-            if value is None:
-                continue  # the trial failed
             name, metric = row.get(TEST) or UNNAMED, row.get(METRIC)
             key = f"{name}:{metric}" if metric else name, row.get(UNIT, "")
+            if value is None:  # the trial failed
+                failed.setdefault(key, f"{place}: column {VALUE}: {row[VALUE].strip()!r} is not a number")
+                continue
             columns = PROCESS[2:] if row.get(BUILD) else PROCESS
             process = tuple(row.get(column, "") for column in columns)
             clean = row.get("polluted", "") in ("", "0", "False")
             tests.setdefault(key, {}).setdefault(process, []).append((value, clean))
         if not tests:
             raise DamagedError("", f"no values in column {VALUE}")
-        return tuple(self._test(name, unit, processes.values()) for (name, unit), processes in tests.items())
+        return (
+            *(self._test(name, unit, processes.values()) for (name, unit), processes in tests.items()),
+            *(
+                replace(self.sample(name, unit, []), failed=(why,))
+                for (name, unit), why in failed.items()
+                if (name, unit) not in tests
+            ),
+        )
 
     def _test(self, name: str, unit: str, processes: Iterable[list[tuple[Number, bool]]]) -> TestSample:
         every = [[value for value, _ in rows] for rows in processes]

@@ -47,6 +47,8 @@ def gate_command(
     def save_error(message: str) -> None:
         if junit is not None:
             save(str(junit), report.junit_error(message), "--junit")
+        if markdown is not None and markdown.is_file():  # the summary of an earlier run
+            save(str(markdown), report.markdown_error(message), "--markdown")
 
     save_error("the gate did not finish: it was killed, or its profile could not be applied")
     try:
@@ -55,8 +57,6 @@ def gate_command(
             judged = result.run(gate, artifacts, bar.show, tell)
     except QuietError as error:
         save_error(str(error))
-        if markdown is not None and markdown.is_file():  # the summary of an earlier run
-            save(str(markdown), report.markdown_error(str(error)), "--markdown")
         raise
     unwritten: QuietError | None = None
     for path, text, option in ((junit, report.junit, "--junit"), (markdown, report.markdown, "--markdown")):

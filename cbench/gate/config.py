@@ -11,7 +11,7 @@ from pathlib import Path
 
 from cbench.ab.layouts import ARM, FREE, LAYOUT, MOST_LAYOUTS, PROGRAM, SEED
 from cbench.ab.options import AbOptions, Arm, check
-from cbench.ab.revisions import commit_of, repository_of
+from cbench.ab.revisions import commit_of, cut_history, has_folder, repository_of
 from cbench.compare.result import share
 from cbench.compare.suite import HIGHER, LOWER
 from cbench.external.options import MOST_SECONDS, split_command
@@ -24,6 +24,7 @@ RESULTS = "{results}"
 OLD, NEW = "old", "new"
 THRESHOLD, BUDGET_S = "1%", 300.0
 LEAST_THRESHOLD = 0.0001
+BYTE_ORDER_MARK = "\ufeff"
 IN_COMMANDS, IN_BUILD = (RESULTS, PROGRAM), (PROGRAM, SEED, LAYOUT, ARM)
 _PLACEHOLDER = re.compile(r"(?<![$@])\{[a-z_]+\}")
 """A placeholder such as {seed}. Does not match the shell's ${x}, {a,b} and { x; }, or git's @{u}."""
@@ -50,7 +51,7 @@ def load(path: Path, old: str | None = None, new: str | None = None, profile: st
     """
     if not path.exists():
         raise UsageError(f"{path}: no such file; create it as in the example of docs/gate.md")
-    table = whole_of(text_of(path, "gate", "gate"), str(path))
+    table = whole_of(text_of(path, "gate", "gate").removeprefix(BYTE_ORDER_MARK), str(path))
     given = {OLD: old, NEW: new}
     texts = {key: table.text(key, "") for key in given}  # check the file's value even if an option overrides it
     texts |= {key: text for key, text in given.items() if text is not None}
@@ -100,7 +101,8 @@ def load(path: Path, old: str | None = None, new: str | None = None, profile: st
     if run:
         repository, prefix = repository_of(base.folder)
         base = replace(base, repository=repository, prefix=prefix)
-        arms = [Arm(name, run, _commit(repository, wrong, name, text)) for name, text in texts.items()]
+        place = repository, prefix, path.name, wrong
+        arms = [Arm(name, run, _commit(*place, name, text)) for name, text in texts.items()]
     config = GateConfig(path, replace(base, arms=tuple(arms), effect=threshold), GateRule(threshold, confirm, better))
     without = [arm.name for arm in config.arms.arms if RESULTS not in arm.text]
     if config.reads_results and without:
@@ -133,17 +135,25 @@ def _threshold(table: TomlTable) -> float:
     raise table.error("threshold", f"{text!r}: must be at least {100 * LEAST_THRESHOLD:g}% and below 100%, such as 1%")
 
 
-def _commit(repository: str, wrong: Callable[[str, str], UsageError], key: str, revision: str) -> str:
+def _commit(
+    repository: str, prefix: str, name: str, wrong: Callable[[str, str], UsageError], key: str, revision: str
+) -> str:
     try:
-        return commit_of(repository, revision)
+        commit = commit_of(repository, revision)
     except UsageError:
-        raise wrong(key, f"{revision!r}: no such revision in {os.path.basename(repository)}") from None
+        cut = cut_history(repository)
+        raise wrong(key, f"{revision!r}: no such revision in {os.path.basename(repository)}{cut}") from None
+    if not has_folder(repository, commit, prefix):
+        advice = f"move {name} to a directory that both revisions have, such as the top of the repository"
+        raise wrong(key, f"revision {commit[:12]} has no directory {prefix}; {advice}")
+    return commit
 
 
 _KEYS = (
     ("for shell built-ins and operators add --shell", "for shell built-ins and operators set shell = true"),
     ("permitted on these CPUs; choose other CPUs with --cpu", "permitted on these CPUs; choose other CPUs with cpus"),
     (": --build: ", ": build: "),
+    (": --prepare: ", ": prepare: "),
     ("to the compiler or linker in --build", "to the compiler or linker in build"),
 )
 """Texts about options in other commands' errors, each with the text for the corresponding key of gate.toml."""

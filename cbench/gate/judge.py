@@ -30,12 +30,13 @@ NEW_ARM = 0  # index of new in BlockAnalysis.arms, which excludes old and its co
 class JudgedTest:
     """The judgment of one test, new against old, by the last session that measured it.
 
-    `delta_pct`: how much worse new is, in % (rates are inverted first), None if one of the programs has the value 0;
+    `delta_pct`: the change of the value from old to new, in %, None if one of the programs has the value 0;
     `interval_pct`: the interval of `delta_pct`, None if `delta_pct` is None or if there are too few blocks for the
-    level. `floor_pct`: how much old may differ from its own copy, in %. `detectable_pct`: the smallest regression that
+    level. `floor_pct`: how much old may differ from its own copy, in %. `detectable_pct`: the smallest slowdown that
     these blocks would have shown with the rule's probability, None if unknown. `layouts`: the number of measured
-    builds. `session`: 1 or 2. `why`: the reason why the test cannot be judged, or how new differs from old if one of
-    them has the value 0; else "".
+    builds. `higher_is_better`: whether a lower value is worse; its slowdown is the rise of its reciprocal. `session`: 1
+    or 2. `why`: the reason why the test cannot be judged, or how new differs from old if one of them has the value 0;
+    else "".
     """
 
     name: str
@@ -50,6 +51,12 @@ class JudgedTest:
     layouts: int
     session: int
     why: str = ""
+    higher_is_better: bool = False
+
+    @property
+    def worse_pct(self) -> float:
+        """`delta_pct`, with the sign of a slowdown."""
+        return (self.delta_pct or 0) * (-1 if self.higher_is_better else 1)
 
 
 def judge(session: GateSession, rule: GateRule, suspects: Collection[str] | None = None) -> list[JudgedTest]:
@@ -72,8 +79,10 @@ def _judged(
     orders, layouts = session.orders, session.layouts
     analysis = analyze(values, orders, rule.alpha(tests, again), rule.power, layouts)
     arm = analysis.arms[NEW_ARM]
+    sign = -1 if rate else 1  # the change of a rate is that of its inverse, with the other sign
     # A slowdown within the difference between old and its copy is not detected, however narrow the intervals are.
     smallest = max(analysis.detectable.effect, analysis.floor) if analysis.detectable else None
+    ends = sign * arm.shift.low, sign * arm.shift.high
     limit, why = log1p(rule.threshold), ""
     if arm.outcome == TOO_FEW:
         outcome, why = CANNOT_JUDGE, _too_few(analysis.blocks, session, fewest(rule.alpha(tests, again)))
@@ -91,11 +100,9 @@ def _judged(
         name=test.name,
         unit=test.unit,
         outcome=outcome,
-        delta_pct=None if test.from_zero else 100 * expm1(arm.shift.value),
+        delta_pct=None if test.from_zero else 100 * expm1(sign * arm.shift.value),
         interval_pct=(
-            (100 * expm1(arm.shift.low), 100 * expm1(arm.shift.high))
-            if arm.shift.attained and not test.from_zero
-            else None
+            (100 * expm1(min(ends)), 100 * expm1(max(ends))) if arm.shift.attained and not test.from_zero else None
         ),
         level=arm.shift.level,
         floor_pct=100 * expm1(analysis.floor),
@@ -104,6 +111,7 @@ def _judged(
         layouts=layouts,
         session=2 if again else 1,
         why=why or test.from_zero,
+        higher_is_better=rate,
     )
 
 

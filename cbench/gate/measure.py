@@ -6,7 +6,7 @@ import shlex
 import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import log1p
 from pathlib import Path
 from statistics import median
@@ -18,15 +18,17 @@ from cbench.ab.options import AbOptions
 from cbench.ab.run import checked, external_options
 from cbench.ab.workspace import workspace
 from cbench.external.measure import CommandSeries, CommandSession, Show, seldom, session
-from cbench.formats.registry import read
+from cbench.formats.registry import read_with_failed
 from cbench.gate.config import RESULTS, GateConfig
 from cbench.gate.rule import GateRule
 from cbench.model import Trial
 from quiet import UsageError
 
 ON_FAILURE, ON_TIMEOUT = "ignore_failure = true measures it anyway", "raise timeout_s"
+ON_FAILURE_OF_RESULTS = "ignore_failure = true uses the results that it writes"
 WALL, WALL_UNIT = "wall time", "ns"
 ARMS = ("old", "old (copy)", "new")
+NEW_COLUMN = 2
 NEAR_ZERO = 1e-6
 """A value of 0 is replaced by this fraction of the smallest positive value, because only the order of values then
 matters.
@@ -56,7 +58,8 @@ class GateSession:
     `left_out`: tests that cannot be judged, with the reason. `only_in_old`, `only_in_new`: tests that only one side
     has. `not_copied`: the reason why old itself serves as its copy, "" if there is a copy. `ended`: the
     reason why the session ended, "blocks", "effect" or "budget". `trials`: every run of the blocks, with its
-    disturbances. `layouts`: the number of builds of both arms that the blocks use in turn.
+    disturbances. `layouts`: the number of builds of both arms that the blocks use in turn. `failed_in_new`: tests that
+    failed in a run of new and in no run of old, with the number of these runs and the first message.
     """
 
     tests: tuple[SessionTest, ...]
@@ -69,6 +72,7 @@ class GateSession:
     seconds: float
     trials: tuple[Trial, ...] = ()
     layouts: int = 1
+    failed_in_new: Mapping[str, str] = field(default_factory=dict)
 
 
 def measure(
@@ -88,7 +92,12 @@ def measure(
     with workspace(None, resumed=False) as folder:
         target = folder / "results"
         layouts = [_with_target(staged, target, options.shell) for staged in stage_layouts(options, folder, show, tell)]
-        external = replace(external_options(options, layouts[0]), on_failure=ON_FAILURE, on_timeout=ON_TIMEOUT)
+        external = replace(
+            external_options(options, layouts[0]),
+            on_failure=ON_FAILURE_OF_RESULTS if config.reads_results else ON_FAILURE,
+            on_timeout=ON_TIMEOUT,
+            quote_output=config.reads_results,
+        )
         with session(external, tell) as here:
             layouts = [*checked(layouts, here, "")]
             runs = _Runs(config, layouts, here, target, keep)
@@ -102,6 +111,10 @@ def _with_target(staged: StagedArms, target: Path, shell: bool) -> StagedArms:
         replace(each, argv=tuple(word.replace(RESULTS, path) for word in each.argv)) for each in staged.commands
     )
     return replace(staged, commands=tuple(commands))
+
+
+def _quoted(text: str) -> str:
+    return f" ({text})" if text else ""
 
 
 class _Runs:
@@ -118,14 +131,16 @@ class _Runs:
         self._config, self._here, self._target, self._keep = config, here, target, keep
         self._layouts = [[CommandSeries(command) for command in staged.commands] for staged in layouts]
         self.blocks: list[list[Values]] = []
+        self._failed: dict[str, dict[int, list[str]]] = {}  # by test and arm, a message for each run
         self.trials: list[Trial] = []
 
     def warm(self) -> None:
         """Run each program once and discard the result."""
         for layout in self._layouts:
             for arm, series in enumerate(layout):
-                self._run(f"{ARMS[arm]}, warm-up", series)
+                self._run(f"{ARMS[arm]}, warm-up", series, arm)
         self.trials.clear()
+        self._failed.clear()
 
     def block(self, order: tuple[int, ...]) -> None:
         """Run each arm once, in the next layout."""
@@ -133,12 +148,12 @@ class _Runs:
         layout = self._layouts[len(self.blocks) % len(self._layouts)]
         rows: dict[int, Values] = {}
         for arm in order:
-            rows[arm] = self._run(f"{ARMS[arm]}, run {number}", layout[arm])
+            rows[arm] = self._run(f"{ARMS[arm]}, run {number}", layout[arm], arm)
             if self._keep:
                 self._save(self._keep / ARMS[arm].translate(IN_FILE_NAME), number)
         self.blocks.append([rows[arm] for arm in range(len(order))])
 
-    def _run(self, name: str, series: CommandSeries) -> Values:
+    def _run(self, name: str, series: CommandSeries, arm: int) -> Values:
         """Execute one run and return its values. `name`: the run's name for messages."""
         if self._target.is_dir():
             shutil.rmtree(self._target)
@@ -148,15 +163,22 @@ class _Runs:
         if not self._config.reads_results:
             return {WALL: (WALL_UNIT, float(trial.value))}
         if not self._target.exists():
-            raise UsageError(f"{name}: wrote no results: its command must write the file that {RESULTS} stands for")
+            ended = f"exited with {trial.output}{_quoted(self._here.runner.printed)} and " if trial.output else ""
+            raise UsageError(
+                f"{name}: {ended}wrote no results: its command must write the file that {RESULTS} stands for"
+            )
         try:
-            samples = read(self._target)
+            samples = read_with_failed(self._target)
         except UsageError as error:
             why = str(error).removeprefix(f"{self._target}: ").replace(f"{self._target}/", "")
             raise UsageError(f"{name}: {why}") from None
+        for each in samples:
+            if each.failed:
+                self._failed.setdefault(each.name, {}).setdefault(arm, []).append(each.failed[0])
         return {
             each.name: (each.unit, float(median(value for process in each.processes for value in process)))
             for each in samples
+            if each.processes
         }
 
     def _save(self, folder: Path, number: int) -> None:
@@ -175,10 +197,15 @@ class _Runs:
         of the others.
         """
         every = [run for block in self.blocks for run in block]
+        failed_in_new = self._failed_in_new()
         tests, left_out = list[SessionTest](), dict[str, str]()
-        for name in dict.fromkeys(name for run in every for name in run):
+        for name in dict.fromkeys([*(name for run in every for name in run), *self._failed]):
             units = {run[name][0] for run in every if name in run}
-            if any(name not in run for run in every):
+            if name in failed_in_new:
+                continue
+            if name in self._failed:
+                left_out[name] = self._failure(name)
+            elif any(name not in run for run in every):
                 if all(name in run for block in self.blocks for run in (block[0], block[2])):
                     left_out[name] = "not in every run of the copy"
                 elif not self._only_in(name):
@@ -194,7 +221,25 @@ class _Runs:
                     tests.append(test)
         return tests, left_out
 
+    def _failed_in_new(self) -> dict[str, str]:
+        """The tests with values in old that failed in runs of new only, with the number of these runs and the first
+        message.
+        """
+        return {
+            name: self._failure(name)
+            for name, arms in self._failed.items()
+            if set(arms) == {NEW_COLUMN} and any(name in block[0] for block in self.blocks)
+        }
+
+    def _failure(self, name: str) -> str:
+        """The numbers of runs in which a test failed, and the first message."""
+        arms = self._failed[name]
+        counts = [f"{len(arms[arm])} of {len(self.blocks)} runs of {ARMS[arm]}" for arm in sorted(arms)]
+        return f"failed in {' and '.join(counts)}: {arms[min(arms)][0]}"
+
     def _only_in(self, name: str) -> str:
+        if name in self._failed:
+            return ""
         old = any(name in block[0] for block in self.blocks)
         new = any(name in block[2] for block in self.blocks)
         return "" if old == new else "old" if old else "new"
@@ -214,6 +259,7 @@ class _Runs:
             seconds=seconds,
             trials=tuple(self.trials),
             layouts=min(len(self._layouts), len(self.blocks)),
+            failed_in_new=self._failed_in_new(),
         )
 
 

@@ -29,7 +29,7 @@ def sentence(test: JudgedTest) -> str:
         return test.why
     low, high = test.interval_pct
     text = f"{test.delta_pct:+.3g} % ({low:+.3g} to {high:+.3g} % at {100 * test.level:.3g} %)"
-    text += f"; old differs from its own copy by at most {test.floor_pct:.2g} %"
+    text += f"; old differs from its own copy by at most {amount(test.floor_pct)} %"
     if test.outcome in SKIPPED and test.detectable_pct is not None:
         text += f"; only a slowdown of at least {amount(test.detectable_pct)} % would have been detected"
     if test.outcome == NOT_CONFIRMED:
@@ -81,7 +81,8 @@ def lines(result: GateResult) -> list[str]:
     rows += [
         f"  {test.outcome}: {printable(test.name)}: {sentence(test)}" for test in result.tests if test.outcome != PASSED
     ]
-    rows += [f"  not judged: {printable(name)}: {why}" for name, why in result.left_out.items()]
+    rows += [f"  {_failed(printable(name), why)}" for name, why in result.failed_in_new.items()]
+    rows += [f"  not judged: {printable(name)}: {printable(why)}" for name, why in result.left_out.items()]
     rows += [f"  only in old: {printable(name)}" for name in result.only_in_old]
     rows += [f"  only in new: {printable(name)}" for name in result.only_in_new]
     rows += [f"  {text}" for text in (power(result),) if text]
@@ -95,12 +96,19 @@ def lines(result: GateResult) -> list[str]:
     return rows
 
 
+def _failed(name: str, why: str) -> str:
+    """The line of a test that failed in new only; `why` says in how many runs, and gives the first message."""
+    return f"cannot judge: {name}: {printable(why)}"
+
+
 def markdown(result: GateResult) -> str:
     """The result as GitHub-flavored Markdown, regressions first; tests that passed or are undecided are folded."""
     shown = [test for test in result.tests if test.outcome in SHOWN]
     folded = [test for test in result.tests if test.outcome not in SHOWN]
     rows = [f"**cbench gate: {plain_text(result.counted)}**", ""]
     rows += [*_table(shown), ""] if shown else []
+    failed = result.failed_in_new.items()
+    rows += [*(f"- {_failed(code_span(name), plain_text(why))}" for name, why in failed), ""] if failed else []
     rows += [f"{plain_text(power(result))}.", ""] if power(result) else []
     others = [f"- not judged: {code_span(name)}: {plain_text(why)}" for name, why in result.left_out.items()]
     others += [f"- only in old: {code_span(name)}" for name in result.only_in_old]
@@ -128,9 +136,9 @@ def junit(result: GateResult) -> str:
     root = ElementTree.Element(
         "testsuite",
         name=SUITE,
-        tests=str(len(result.tests) + len(result.left_out)),
+        tests=str(len(result.tests) + len(result.left_out) + len(result.failed_in_new)),
         failures=str(len(result.regressions)),
-        errors="0",
+        errors=str(len(result.failed_in_new)),
         skipped=str(skipped),
         time=f"{sum(each.seconds for each in result.sessions):.3f}",
     )
@@ -140,9 +148,12 @@ def junit(result: GateResult) -> str:
             ElementTree.SubElement(case, "failure", message=f"regression: {sentence(test)}")
         elif test.outcome in SKIPPED:
             ElementTree.SubElement(case, "skipped", message=f"{test.outcome}: {sentence(test)}")
+    for name, why in result.failed_in_new.items():
+        case = ElementTree.SubElement(root, "testcase", classname=CLASS, name=printable(name))
+        ElementTree.SubElement(case, "error", message=printable(why))
     for name, why in result.left_out.items():
         case = ElementTree.SubElement(root, "testcase", classname=CLASS, name=printable(name))
-        ElementTree.SubElement(case, "skipped", message=why)
+        ElementTree.SubElement(case, "skipped", message=printable(why))
     return _xml(root)
 
 
@@ -167,6 +178,6 @@ def _table(tests: Sequence[JudgedTest]) -> list[str]:
     for test in tests:
         interval = "" if test.interval_pct is None else "{:+.3g} to {:+.3g} %".format(*test.interval_pct)
         delta = test.why if test.delta_pct is None else f"{test.delta_pct:+.3g} %"
-        cells = (code_span(test.name), test.outcome, delta, interval, f"{test.floor_pct:.2g} %")
+        cells = (code_span(test.name), test.outcome, delta, interval, f"{amount(test.floor_pct)} %")
         rows.append(f"| {' | '.join(cells)} | {test.blocks} |")
     return rows

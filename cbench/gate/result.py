@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import tempfile
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -56,7 +57,8 @@ class SessionFacts:
 @dataclass(frozen=True, slots=True)
 class GateResult:
     """The result of a gate. `tests`: regressions first; percentages as in JudgedTest. `left_out`: tests that cannot be
-    judged, with the reason.
+    judged, with the reason. `failed_in_new`: tests that failed in the runs of new and in no run of old, with the first
+    message.
     """
 
     threshold_pct: float
@@ -67,23 +69,28 @@ class GateResult:
     only_in_new: tuple[str, ...]
     sessions: tuple[SessionFacts, ...]
     regressions: tuple[str, ...]
+    failed_in_new: Mapping[str, str]
 
     @property
     def exit_code(self) -> int:
-        """1 with a regression, 2 if a suspect is neither confirmed nor cleared or no test could be judged, 0
-        otherwise.
+        """1 with a regression, 2 if a suspect is neither confirmed nor cleared, a test failed in new only, or no test
+        could be judged, 0 otherwise.
         """
         if self.regressions:
             return RED
         outcomes = {test.outcome for test in self.tests}
-        return GREEN if outcomes & set(JUDGED) and CANNOT_JUDGE not in outcomes else NOT_JUDGED
+        judged = outcomes & set(JUDGED) and CANNOT_JUDGE not in outcomes and not self.failed_in_new
+        return GREEN if judged else NOT_JUDGED
 
     @property
     def counted(self) -> str:
         """The summary in one line."""
         size = len(self.tests)
         head = {GREEN: "green", RED: "red", NOT_JUDGED: "cannot judge"}[self.exit_code]
-        return f"{head}: {size} test{'' if size == 1 else 's'}: {counts(self.tests) or 'no test can be compared'}"
+        failed = f"; {len(self.failed_in_new)} failed in new" if self.failed_in_new else ""
+        return (
+            f"{head}: {size} test{'' if size == 1 else 's'}: {counts(self.tests) or 'no test can be compared'}{failed}"
+        )
 
 
 def counts(tests: Sequence[JudgedTest]) -> str:
@@ -106,9 +113,14 @@ def run(config: GateConfig, artifacts: Path | None, show: Show, tell: Callable[[
     if artifacts:
         try:
             artifacts.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=artifacts):  # refuse a read-only directory before the builds
+                pass
         except OSError as error:
             raise UsageError(f"--artifacts {artifacts}: {error.strerror}") from None
     inside_profile(config.arms.profile, ",".join(config.arms.cpus), sys.argv[1:])
+    old, new = (arm.revision for arm in config.arms.arms)
+    if old and old == new:
+        tell(f"old and new are the same commit {old[:12]}; this gate shows only the noise")
     seed = config.arms.seed
     with keys_named(config.path):
         first = measure(config, seed, None, _folder(artifacts, 1), show, tell)
@@ -127,7 +139,7 @@ def run(config: GateConfig, artifacts: Path | None, show: Show, tell: Callable[[
         judged |= {name: replace(judged[name], outcome=REGRESSION) for name in suspects}
     if assumed := [test.name for test in judged.values() if config.rule.better is None and _assumed(test)]:
         tell(f'lower values are taken as better for {some(assumed)}; if higher ones are, set better = "higher"')
-    tests = sorted(judged.values(), key=lambda test: (ORDER.index(test.outcome), -(test.delta_pct or 0)))
+    tests = sorted(judged.values(), key=lambda test: (ORDER.index(test.outcome), -test.worse_pct))
     return GateResult(
         threshold_pct=100 * config.rule.threshold,
         alpha=ALPHA,
@@ -137,6 +149,7 @@ def run(config: GateConfig, artifacts: Path | None, show: Show, tell: Callable[[
         only_in_new=first.only_in_new,
         sessions=tuple(facts),
         regressions=tuple(test.name for test in tests if test.outcome == REGRESSION),
+        failed_in_new=first.failed_in_new,
     )
 
 
@@ -159,7 +172,8 @@ def _confirmed(test: JudgedTest) -> JudgedTest:
 
 def _lost(test: JudgedTest, second: GateSession) -> JudgedTest:
     """The judgment of a suspect that has no values in the second session: neither confirmed nor cleared."""
-    why = second.left_out.get(test.name, "not in the results of the second session")
+    reasons = {**second.left_out, **second.failed_in_new}
+    why = reasons.get(test.name, "not in the results of the second session")
     shown = test.why if test.delta_pct is None else f"{test.delta_pct:+.3g} %"
     why = f"suspected in the first session: {shown}; not measured again: {why}"
     return replace(test, outcome=CANNOT_JUDGE, why=why)

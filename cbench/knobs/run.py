@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from statistics import fmean
 
-from cbench.console import StoppedError
+from cbench.console import StoppedError, shell_path
 from cbench.knobs import stored
 from cbench.knobs.design import NONE, SEARCH, Application, LeftOut, SearchOptions
 from cbench.knobs.host import KnobHost, KnobPlan, planned, toml
@@ -97,7 +97,7 @@ def start(options: KnobOptions, path: Path, show: Show, tell: Tell) -> KnobsResu
     """
     _only_root()
     if path.is_file() and path.stat().st_size:
-        raise UsageError(f"{path}: already exists; resume with: cbench screen knobs --resume {path}")
+        raise UsageError(f"{path}: already exists; resume with: cbench screen knobs --resume {shell_path(path)}")
     screening = StoredScreening.new(options, planned(options, Reader()))
     return _run(screening, path, show, tell)
 
@@ -138,9 +138,9 @@ def _run(screening: StoredScreening, path: Path, show: Show, tell: Tell) -> Knob
             with aside(parse_cpus(plan.housekeeping)), stored.kept(path, screening) as keeper:
                 search = conduct(screening, host.applied, measure, keeper, show)
         except KeyboardInterrupt:
-            raise StoppedError(f"interrupted; resume with: cbench screen knobs --resume {path}") from None
+            raise StoppedError(f"interrupted; resume with: cbench screen knobs --resume {shell_path(path)}") from None
         except SystemExit:
-            tell(f"ended by a signal; resume with: cbench screen knobs --resume {path}")
+            tell(f"ended by a signal; resume with: cbench screen knobs --resume {shell_path(path)}")
             raise
         except QuietError:
             if not path.stat().st_size:

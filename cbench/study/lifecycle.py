@@ -10,7 +10,7 @@ from itertools import pairwise
 from pathlib import Path
 from statistics import median
 
-from cbench.console import StoppedError, tell
+from cbench.console import StoppedError, shell_path, tell
 from cbench.store.database import no_directory, reading
 from cbench.study import auto_resume, config, detached, lock, orders
 from cbench.study.detached import DetachedJob
@@ -289,7 +289,7 @@ def go_on(
     `kind`: the cbench command that resumes the study; `again`: the whole command line that resumes it, if different;
     `new`: whether the caller removes the store if no run begins.
     """
-    kept = f"finished trials are kept; resume with: {again or f'cbench {kind} resume {store.path}'}"
+    kept = f"finished trials are kept; resume with: {again or f'cbench {kind} resume {shell_path(store.path)}'}"
 
     def known(run: StoredRun) -> StoredFacts:
         return look(tell) if hooks is None or hooks.first(run) else glance()

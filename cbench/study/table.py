@@ -10,7 +10,7 @@ from importlib.util import find_spec
 
 from rich.markup import escape
 
-from cbench.console import TrialBar, table_console, tell
+from cbench.console import TrialBar, shell_path, table_console, tell
 from cbench.report.text import some
 from cbench.study.records import StudyStatus
 from cbench.study.runner import StudyProgress
@@ -51,7 +51,8 @@ def print_status(status: StudyStatus, kind: str = "order") -> None:
     for run in status.left_out[-MOST_REASONS:]:
         console.print(escape(f"  run {run.run + 1}: {run.reason}"), soft_wrap=True)
     if status.set and not status.running:
-        line = f"still set on this host: {', '.join(status.set)}; `cbench {kind} resume {status.data}` restores"
+        again = f"cbench {kind} resume {shell_path(status.data)}"
+        line = f"still set on this host: {', '.join(status.set)}; `{again}` restores"
         console.print(escape(f"{line} these settings first"), soft_wrap=True)
     if status.finished:
         console.print("finished")
@@ -61,13 +62,13 @@ def print_status(status: StudyStatus, kind: str = "order") -> None:
         ago = f"{span(status.left_s)} to go; the last trial ended {span(status.last_ended_s_ago)} ago"
     console.print(f"running: {ago}" if status.running else f"not running: {ago}")
     if not status.running:
-        console.print(escape(f"resume with: cbench {kind} resume {status.data}"), soft_wrap=True)
+        console.print(escape(f"resume with: cbench {kind} resume {shell_path(status.data)}"), soft_wrap=True)
 
 
 def finished(status: StudyStatus, kind: str = "order") -> str:
     """The line printed at the end of a study."""
     wrong = _wrong(status)
-    return f"finished{f' ({wrong})' if wrong else ''}; next: cbench {kind} analyze {status.data}"
+    return f"finished{f' ({wrong})' if wrong else ''}; next: cbench {kind} analyze {shell_path(status.data)}"
 
 
 def _wrong(status: StudyStatus) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cbench.console import tell
+from cbench.console import shell_path, tell
 from cbench.store.kind import is_store
 from cbench.study import lifecycle
 from cbench.study.runner import StudyProgress
@@ -77,4 +77,4 @@ def _go_on(data: Path, options: ValidateOptions, show: Callable[[StudyProgress],
 
 
 def _again(data: Path) -> str:
-    return f"cbench screen validate -o {data}"
+    return f"cbench screen validate -o {shell_path(data)}"

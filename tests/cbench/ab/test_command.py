@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import shutil
 import signal
 import sqlite3
@@ -182,6 +183,14 @@ def test_an_existing_output_is_refused_and_left_unchanged(tmp_path: Path, cache:
     assert f"{path}: already exists; choose another file, or resume with: cbench ab --resume {path}" in error_line(done)
     assert path.read_bytes() == before
     assert not [each for each in cache.glob("*") if each.is_dir()]
+
+
+def test_the_advice_to_resume_is_a_command_that_a_shell_executes(tmp_path: Path) -> None:
+    path = tmp_path / "my $(old).db"
+    path.write_text("not empty")
+    done = cbench("ab", "-o", str(path), "--", "true", "true")
+    advice = error_line(done).rpartition("resume with: ")[2]
+    assert shlex.split(advice) == ["cbench", "ab", "--resume", str(path)]
 
 
 @pytest.mark.slow

@@ -93,3 +93,37 @@ def test_arms_of_one_revision_share_its_build_unless_it_depends_on_the_arm(repos
         place.mkdir()
         staged = stage(options, place, print)
         assert [Path(each.path).read_text().strip() for each in staged.commands] == wanted
+
+
+def test_a_clone_has_the_origin_of_the_repository_so_that_relative_urls_of_submodules_work(
+    repository: Path, tmp_path: Path
+) -> None:
+    for folder in ("server/library", "server/project"):
+        (tmp_path / folder).mkdir(parents=True)
+        git(tmp_path / folder, "init", "-q")
+        git(tmp_path / folder, "commit", "-q", "--allow-empty", "-m", "one")
+    project, local = tmp_path / "server" / "project", ("-c", "protocol.file.allow=always")
+    git(project, *local, "submodule", "--quiet", "add", "../library", "library")
+    git(project, "commit", "-qm", "two")
+    git(repository, "clone", "-q", str(project), str(tmp_path / "mine"))
+    build = f"git {' '.join(local)} submodule --quiet update --init"
+    for target, url in (("a", str(project)), ("b", "../server/project")):
+        git(tmp_path / "mine", "remote", "set-url", "origin", url)
+        commit = commit_of(str(tmp_path / "mine"), "HEAD")
+        where = checked_out(str(tmp_path / "mine"), commit, build, "", tmp_path / "target" / target, os.environ)
+        assert (where / "library" / ".git").exists()
+
+
+def test_a_repository_of_another_user_is_reported_with_the_remedy_of_git(
+    repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
+    why = "revisions need git: the repository belongs to another user; if you trust it, run: git config --global --add"
+    with pytest.raises(UsageError, match=f"{why} safe.directory {repository}$"):
+        repository_of(str(repository))
+
+
+def test_a_missing_git_is_reported_without_an_option(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    with pytest.raises(UsageError, match=f"^{repository}: revisions need git: git is not installed$"):
+        repository_of(str(repository))

@@ -4,8 +4,12 @@ and the place.
 
 from __future__ import annotations
 
+import gzip
 import json
+import resource
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -197,3 +201,30 @@ def test_the_encoding_that_an_xml_document_names_does_not_matter(encoding: str, 
 def test_whole_numbers_of_a_table_stay_exact(tmp_path: Path) -> None:
     (tmp_path / "r.csv").write_text(f"value,test\n{2**60 + 1},a\n")
     assert registry.read(tmp_path / "r.csv")[0].processes == ((2**60 + 1,),)
+
+
+def test_a_compressed_document_that_needs_gigabytes_as_lists_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cbench.formats.content.MOST_JSON", 1 << 20, raising=False)
+    path = tmp_path / "bomb.json.gz"
+    path.write_bytes(gzip.compress(b"[" + b"[]," * (1 << 19) + b"[]]", 1))
+    with pytest.raises(UsageError, match="larger than 1 MiB, the maximum of compressed JSON; decompress it"):
+        registry.read(path)
+
+
+@pytest.mark.slow
+def test_a_document_that_does_not_fit_into_memory_is_refused_in_one_line(tmp_path: Path) -> None:
+    path = tmp_path / "large.json"
+    path.write_bytes(b"[" + b"[]," * (3 << 20) + b"[]]")
+    limit = 200 << 20
+    done = subprocess.run(
+        [sys.executable, "-m", "cbench", "compare", str(path), str(path)],
+        capture_output=True,
+        text=True,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)),
+        timeout=100,
+        check=False,
+    )
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
+    assert "large.json: too large for the free memory" in done.stderr

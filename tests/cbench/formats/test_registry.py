@@ -25,6 +25,9 @@ def refused(path: Path, message: str) -> None:
     ("content", "message"),
     [
         (b"hello\n", "unknown format; cbench reads a store of cbench, Criterion directory, google/benchmark JSON"),
+        (b"a;value\nx;1,5\n", ": separated by semicolons; export it with commas as separators and points as decimal"),
+        (b'"a"\t"value"\n"x"\t1\n', ": separated by tabs; export it with commas as separators and points as decimal"),
+        (b"hello; world\n", "unknown format; cbench reads "),
         (b"{}", "unknown format; cbench reads "),
         (b"[1, 2]", "unknown format; cbench reads "),
         (b"<html></html>", "unknown format; cbench reads "),
@@ -121,3 +124,11 @@ def test_a_folder_of_too_many_folders_is_not_searched(tmp_path: Path, monkeypatc
     for name in "abc":
         (tmp_path / name).mkdir()
     refused(tmp_path, "contains more than 3 directories; give Criterion")
+
+
+def test_a_test_of_a_table_without_any_value_has_failed(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("test,value\na,nan\na,NA\nb,1\nb,\n")
+    a, b = sorted(registry.read_with_failed(tmp_path / "a.csv"), key=lambda each: each.name)
+    assert (a.processes, a.failed) == ((), ("line 2: column value: 'nan' is not a number",))
+    assert (b.processes, b.failed) == (((1,),), ())
+    assert [each.name for each in registry.read(tmp_path / "a.csv")] == ["b"]

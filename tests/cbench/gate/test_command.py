@@ -137,7 +137,7 @@ def test_programs_are_built_in_each_layout_and_compared(tmp_path: Path) -> None:
         ("old = 'false'\nnew = 'true'\n", "old: exited with 1 (ignore_failure = true measures it anyway)"),
         (
             "old = 'sleep 9'\nnew = 'true'\ntimeout_s = 1\n",
-            "sleep: timed out after 1 s and was killed (raise timeout_s)",
+            "old: timed out after 1 s and was killed (raise timeout_s)",
         ),
         ("old = 'true'\nnew = 'true'\ncpus = '9999'\n", "gate.toml: cpus: 9999: not online"),
         (PROGRAMS + "build = 'false {program} {seed}'\n", "build (old, seed "),
@@ -158,15 +158,17 @@ def test_tests_that_cannot_be_judged_this_way_are_reported_in_one_line(tmp_path:
 
 
 @pytest.mark.slow
-def test_a_killed_gate_leaves_an_error_in_its_report(tmp_path: Path) -> None:
-    begun, report = tmp_path / "begun", tmp_path / "gate.xml"
+def test_a_killed_gate_leaves_an_error_in_its_reports(tmp_path: Path) -> None:
+    begun, report, summary = tmp_path / "begun", tmp_path / "gate.xml", tmp_path / "gate.md"
+    summary.write_text("**cbench gate: green**")
     written(tmp_path, f"old = 'touch {begun}; exec sleep 600'\nnew = 'true'\nshell = true\n")
-    command = [*CBENCH, "gate", str(tmp_path / "gate.toml"), "--junit", str(report)]
+    command = [*CBENCH, "gate", str(tmp_path / "gate.toml"), "--junit", str(report), "--markdown", str(summary)]
     with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
         assert comes(begun.exists)
         process.kill()
     (error,) = ElementTree.parse(report).getroot().findall("testcase/error")
     assert "it was killed" in (error.get("message") or "")
+    assert summary.read_text().startswith("**cbench gate: cannot judge**\n\n    cbench: error: the gate did not finish")
 
 
 @pytest.mark.slow

@@ -63,6 +63,20 @@ def test_the_gate_file_decides_the_better_direction_of_units_that_do_not_imply_i
         assert {test.outcome for test in judge(replace(session, tests=tests), rule)} == {expected}
 
 
+def test_the_percentage_of_a_rate_is_the_change_of_its_value() -> None:
+    session = SimulatedGate(blocks=24, noise=quiet).session(4)
+    tests = [
+        replace(test, unit="points", values=tuple((a, copy, 0.9 * a) for a, copy, _ in test.values))
+        for test in session.tests[:1]
+    ]
+    (judged,) = judge(replace(session, tests=tuple(tests)), replace(RULE, better="higher"))
+    assert judged.outcome == SUSPECTED
+    assert judged.delta_pct == pytest.approx(-10)
+    assert judged.interval_pct
+    assert judged.interval_pct[0] <= judged.delta_pct <= judged.interval_pct[1] < -9
+    assert judged.worse_pct == pytest.approx(10)
+
+
 def test_a_faster_test_is_an_improvement_and_not_a_regression() -> None:
     session = SimulatedGate(blocks=24, slower=-0.03).session(3)
     outcomes = {test.name: test.outcome for test in judge(session, RULE)}
@@ -253,4 +267,6 @@ def test_too_few_blocks_name_the_key_that_ended_the_session_and_its_least_value(
 
 
 def test_large_percentages_are_written_without_an_exponent() -> None:
+    judged = judge(SimulatedGate(blocks=24, noise=noisy).session(4), RULE)[0]
+    assert "by at most 150 %" in sentence(replace(judged, floor_pct=150.4))
     assert [amount(percent) for percent in (0.616, 9.9, 99.4, 104, 2412)] == ["0.62", "9.9", "99", "104", "2,412"]
