@@ -107,7 +107,7 @@ def test_a_build_that_differs_after_a_kill_is_refused(tmp_path: Path, cache: Pat
 def test_revisions_are_built_in_each_layout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cache: Path) -> None:
     git = ["git", "-C", str(tmp_path), "-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgsign=false"]
     subprocess.run([*git, "init", "-q"], check=True)
-    for seconds in ("0.05", "0"):
+    for seconds in ("0.2", "0"):
         (tmp_path / "prog.in").write_text(f"#!/bin/sh\n# SEED\nsleep {seconds}\n")
         subprocess.run([*git, "add", "."], check=True)
         subprocess.run([*git, "commit", "-qm", seconds], check=True)
