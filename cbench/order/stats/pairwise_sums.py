@@ -9,6 +9,7 @@ method).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,8 @@ POINTS = 64
 LISTED = 1_000_000
 """The maximum number of sums that are listed."""
 AROUND = POINTS * POINTS // 20
+GUESSES = 16
+"""After this many steps, the limits come from sums, because many sums may be equal."""
 MOST_STEPS = 80
 
 
@@ -67,7 +70,9 @@ class PairwiseSums:
         return float(parted[at - 1] + parted[at]) / 2
 
     def _around(self, rank: int) -> tuple[Values, int]:
-        """Some sums next to each other, among them that with this rank; and the number of sums below them."""
+        """Some sums next to each other, among them that with this rank; and the number of sums below them. If very many
+        sums are equal to that with this rank, it is the only one, and counts as the first of them.
+        """
         low, high = float(self.rows.min() + self.columns[0]), float(self.rows.max() + self.columns[-1])
         below, upto = np.zeros(self.rows.size, dtype=np.intp), self.columns.size - self.starts
         place = int((rank + 0.5) / self.size * self.guesses.size)
@@ -81,30 +86,49 @@ class PairwiseSums:
                 break
             share = (rank + 0.5 - first) / inside if step % 3 else 0.5
             middle = guesses.pop() if guesses else low + share * (high - low)
-            if not low < middle < high:
+            if step >= GUESSES or not low < middle < high:
                 if guesses:
                     continue
-                break
-            count = self._upto(middle)
-            if int(count.sum()) > rank:
-                high, upto = middle, count
+                middle = self._middle(below, upto)
+                fewer = self._upto(middle - self._rounding, "left")
+                count = self._upto(middle + self._rounding)
+                if int(fewer.sum()) <= rank < int(count.sum()):
+                    return np.array([middle]), rank
+            else:
+                fewer = count = self._upto(middle)
+            if int(fewer.sum()) > rank:
+                high, upto = middle, fewer
             else:
                 low, below = middle, count
-        first = int(below.sum())
         width = upto - below
         if int(width.sum()) > LISTED:  # the values inside are equal, except for rounding
-            return np.full(rank - first + 1, high), first
+            return np.array([self._middle(below, upto)]), rank
+        first = int(below.sum())
         at = np.repeat(self.starts + below - (np.cumsum(width) - width), width) + np.arange(int(width.sum()))
         return np.repeat(self.rows, width) + self.columns[at], first
+
+    def _middle(self, below: NDArray[np.intp], upto: NDArray[np.intp]) -> float:
+        """A sum with at least a quarter of the sums inside on each side of it: the weighted median of rows' medians."""
+        width = upto - below
+        some = np.flatnonzero(width > 0)
+        medians = self.rows[some] + self.columns[(self.starts + below)[some] + width[some] // 2]
+        order = np.argsort(medians)
+        weight = np.cumsum(width[some][order])
+        return float(medians[order[weight.searchsorted(weight[-1] / 2)]])
+
+    @property
+    def _rounding(self) -> float:
+        """The largest difference between sums that are equal except for rounding."""
+        return 4 * float(np.spacing(max(np.abs(self.rows).max(), np.abs(self.columns).max())))
 
     def guess(self, rank: int, side: int) -> float:
         """About the sum with this rank from the lower end (`side` -1) or from the upper end (1)."""
         place = int((rank + 0.5) / self.size * self.guesses.size)
         return float(self.guesses[place if side < 0 else -1 - place])
 
-    def _upto(self, value: float) -> NDArray[np.intp]:
-        """For each row, the number of its sums up to this value."""
-        return np.asarray(np.maximum(self.columns.searchsorted(value - self.rows, side="right") - self.starts, 0))
+    def _upto(self, value: float, side: Literal["left", "right"] = "right") -> NDArray[np.intp]:
+        """For each row, the number of its sums up to this value; with side "left", without those that equal it."""
+        return np.asarray(np.maximum(self.columns.searchsorted(value - self.rows, side=side) - self.starts, 0))
 
 
 def thinned(ordered: Values) -> Values:
