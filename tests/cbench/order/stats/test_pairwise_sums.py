@@ -36,6 +36,7 @@ def test_sums_are_those_of_the_whole_list_however_many_are_equal(digits: int, lo
     assert PairwiseSums.of_itself(first).median() == pytest.approx(np.median(own), abs=1e-12)
 
 
+@pytest.mark.slow
 def test_equal_sums_are_counted_and_not_listed() -> None:
     first, second = samples(200_000, 0, 1)
     begun = time.process_time()
