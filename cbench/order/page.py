@@ -261,7 +261,7 @@ def earlier(result: OrderResult) -> Table:
 
 
 def predecessors(result: OrderResult) -> Table:
-    """A table of direct predecessors, the clearest effects first."""
+    """A table of direct predecessors, the smallest p first."""
     return _effects(result, result.predecessors, "ran right after")
 
 

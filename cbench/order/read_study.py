@@ -60,7 +60,7 @@ def read_hosts(paths: Sequence[Path]) -> tuple[Trials, list[str], tuple[UnlikeFa
             if store.header.made_ns == before.header.made_ns and store.header.host == before.header.host:
                 raise UsageError(f"{path}: the same store as {other}, or a copy of it; give one store per host")
         if store.header.tests != stores[0].header.tests:
-            raise UsageError(f"{path}: has different tests than {paths[0]}; give stores of one study")
+            raise UsageError(f"{path}: its tests differ from those of {paths[0]}; give stores of one study")
     names = host_names(paths, [store.header for store in stores])
     columns = _columns(stores)
     metrics = _metrics(stores)

@@ -1,4 +1,4 @@
-"""Shorten names that are shown next to each other: drop common parts, keep different parts."""
+"""Shorten names that are shown next to each other: drop the parts that they share, and keep the others."""
 
 from __future__ import annotations
 

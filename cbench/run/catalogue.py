@@ -72,7 +72,7 @@ def explained(name: str) -> ListedWorkload | ListedCounter:
     by_name: dict[str, ListedWorkload | ListedCounter] = {each.name: each for each in content.workloads}
     by_name |= {each.name: each for each in content.counters}
     if name not in by_name:
-        raise UsageError(f"unknown workload or counter {name!r}{did_you_mean(name, by_name)}; see `cbench list`")
+        raise UsageError(f"unknown workload or counter {name!r}; see `cbench list`{did_you_mean(name, by_name)}")
     return by_name[name]
 
 

@@ -102,7 +102,7 @@ def explain(name: str | None, as_json: bool) -> int:
         stops = stops or [item.text for item in stopped_by(name.replace("-", "_"))]
         if parameter is None and not stops:
             close = did_you_mean(name, BY_NAME)
-            raise UsageError(f"unknown knob '{name}'{close}; `quiet explain` lists the knobs")
+            raise UsageError(f"unknown knob '{name}'; `quiet explain` lists the knobs{close}")
         if as_json:
             emit_json(json_output.explained_parameter(name, stops, parameter))
         else:

@@ -166,7 +166,7 @@ class Turn:
         tickets = queue(self._host)
         names = [ticket.name for ticket in tickets]
         if self.name not in names:
-            raise Refused("the ticket of this run was removed from the queue; nothing was changed: start the run again")
+            raise Refused("the ticket of this run was removed from the queue; nothing was changed; start the run again")
         before = tickets[: names.index(self.name)]
         blocking = [ticket for ticket in before if not (ticket.share and self._share)]
         if self._share and not blocking:

@@ -72,7 +72,7 @@ def _root_reads() -> bool:
 
 
 def _parent(pid: int) -> tuple[int, bool]:
-    """The parent of a process, and whether it is a process of root that may read the terminal; (0, True): unknown."""
+    """The parent of a process, and whether the parent runs as root and may read the terminal; (0, True): unknown."""
     try:
         with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
             parent = int(file.read().rpartition(")")[2].split()[1])

@@ -1,5 +1,5 @@
-"""Generate the systemd units: quiet.service applies a profile after each boot, quiet-after.target delays it until other
-services have started, and quiet-watch.service runs `quiet watch`.
+"""Generate the systemd units: quiet.service applies a profile after each boot, quiet-after.target delays that
+until other services have started, and quiet-watch.service runs `quiet watch`.
 
 Comments at the top of quiet.service list the profile, the CPUs if given, and every file and directory that was created
 for the service.

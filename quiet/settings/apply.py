@@ -150,7 +150,7 @@ class _Apply:
         return Receipt(self.profile.name, self.cpus, written, made.skips, failures, boot, made.in_container)
 
     def _settled(self, target: str, changed_back: bool) -> str | None:
-        """The value that a restore expects; a value that another program wrote is not expected."""
+        """The value that a restore expects: the current one or, if another program wrote it, the recorded one."""
         if changed_back:
             return self.record.entries[target].after
         return self.record.settled[target] if target in self.foreign else registry.get(self.host, target)

@@ -64,7 +64,7 @@ def restore(host: Host, force: bool = False, keep: bool = False, patience: float
     `force`: also restore values that another program changed after the apply; `keep`: accept such values, and values
     that cannot be restored. With a damaged journal, all readable values are restored; the journal is kept, with a copy
     next to it, until `keep` removes it. Waits up to `patience` seconds for another quiet process to end. Raises Refused
-    if it does not end, or if the process is not permitted to change the host.
+    if it does not end, or if this process may not change the host.
     """
     if journal.read(host) is None:
         return Outcome(None, 0, (), (), ())  # does not require root

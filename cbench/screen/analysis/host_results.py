@@ -76,7 +76,7 @@ class UnlikeScreenHost:
 @dataclass(frozen=True, slots=True)
 class ScreenHosts:
     """The hosts of a screen. `unlike`: every test of a host against the others, smallest p first, significant or not;
-    `passports`: facts that differ.
+    `passports`: the facts that differ between hosts.
     """
 
     names: tuple[str, ...]

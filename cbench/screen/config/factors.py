@@ -185,7 +185,7 @@ def _profiler(table: TomlTable) -> str:
 
 def _knobs(table: TomlTable, check: bool) -> dict[str, str]:
     """The knobs of a level and their values, from texts such as "timer_migration" (the knob's quiet value) or
-    "smt=off". Raises UsageError for an unknown knob or value.
+    "smt=off". Raises UsageError for an empty list, a repeated knob and, with `check`, an unknown knob or value.
     """
     there, knobs = table.has("knob"), dict[str, str]()
     for text in table.texts("knob"):

@@ -27,8 +27,8 @@ def by_size(row: ResponseResult) -> list[tuple[str, EffectResult]]:
 
 
 def pareto(key: str, row: ResponseResult, unit: str) -> str:
-    """A Pareto plot as SVG: the MOST_BARS largest effects' magnitudes with intervals, the largest on top. Significant
-    effects have a stronger color.
+    """A Pareto plot as SVG: the magnitudes of the MOST_BARS largest effects, with intervals, the largest on top.
+    Significant effects have a stronger color.
     """
     shown = by_size(row)[:MOST_BARS]
     with figure(key, 1, 1, 0.9 + 0.22 * len(shown)) as (svg, axes):

@@ -123,7 +123,7 @@ def test_a_store_given_twice_or_belonging_to_another_study_is_refused(tmp_path: 
     with pytest.raises(UsageError, match="the same store as"):
         analyzed([paths[0], paths[0]])
     other = stored(tmp_path / "other.db", 3, "interleaved", 15, on(1), host="node9")
-    with pytest.raises(UsageError, match="has different tests than"):
+    with pytest.raises(UsageError, match="its tests differ from those of"):
         analyzed([paths[0], other])
     table = tmp_path / "table.csv"
     table.write_text("test,order,value\n")
