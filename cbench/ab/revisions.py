@@ -70,7 +70,7 @@ def checked_out(
         return where
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    _git(repository, "clone", "--quiet", "--shared", "--no-checkout", ".", str(tree))
+    _git(repository, "clone", "--quiet", "--shared", "--origin", "origin", "--no-checkout", ".", str(tree))
     if origin := _origin(repository):  # the base of relative URLs of submodules
         _git(str(tree), "remote", "set-url", "origin", origin)
     _git(str(tree), "checkout", "--quiet", "--detach", commit)

@@ -128,7 +128,10 @@ def _end(data: str, result: OrderResult) -> None:
     from quiet import UsageError
 
     if verdict.nothing_compared(result.tests):
-        raise UsageError(f"{data}: nothing to compare: no test has results in both orders; measure both")
+        why = "no test has results in both orders; measure both"
+        if any(test.n_fixed and test.n_random for test in result.tests.values()) and not result.hosts:
+            why = "no pair of neighboring runs has results in both orders; --unpaired compares all runs"
+        raise UsageError(f"{data}: nothing to compare: {why}")
     if result.design.blocked:
         raise typer.Exit(2)
     if result.order_matters:

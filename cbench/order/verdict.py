@@ -11,7 +11,7 @@ from cbench.order.stats import power
 from cbench.order.stats.pair_changes import PairChanges
 from cbench.report.text import counted, some
 
-NOTHING = "nothing was compared: no test has results in both orders on the same host"
+NOTHING = "nothing was compared: no host, or no pair of neighboring runs, has results of a test in both orders"
 LEVEL = 0.95
 """The level of each interval of a difference, not corrected for the number of intervals."""
 BETWEEN: tuple[Family, ...] = ("orders", "spread")
@@ -223,7 +223,8 @@ def not_compared(tests: Mapping[str, OrderTest], hosts: bool) -> list[str]:
     for name, test in tests.items():
         if test.p is None:
             orders = [order for order, n in zip(ORDERS, (test.n_fixed, test.n_random), strict=True) if not n]
-            where = f"no {'host' if hosts else 'pair of neighboring runs'} has results in both orders"
+            missing = "host, or no pair of its neighboring runs," if hosts else "pair of neighboring runs"
+            where = f"no {missing} has results in both orders"
             where = f"no results in {' or '.join(orders)} order" if orders else where
             why.setdefault(where, []).append(name)
     return [

@@ -86,7 +86,7 @@ def _load(store: Path) -> tuple[DetachedJob, os.stat_result] | None:
     """The content and the status of STORE.job; None if there is no such file. Raises QuietError if it is damaged."""
     name = job_file(store)
     try:
-        with open(os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+        with open(name, "rb", opener=_no_link) as file:
             status = os.fstat(file.fileno())
             if not stat.S_ISREG(status.st_mode) or status.st_size > _MOST:
                 raise ValueError("not a file of cbench")
@@ -101,6 +101,11 @@ def _load(store: Path) -> tuple[DetachedJob, os.stat_result] | None:
     except (OSError, ValueError, TypeError, LookupError, RecursionError) as error:
         raise QuietError(f"{name}: cannot be read ({error}); remove it") from None
     return job, status
+
+
+def _no_link(path: str, flags: int) -> int:
+    """Open a file that another user may have placed there: no link is followed, and a FIFO does not block."""
+    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
 
 
 def _forged(job: DetachedJob, file: os.stat_result) -> bool:
@@ -118,7 +123,12 @@ def start(store: Path, arguments: Sequence[str]) -> DetachedJob:
     """
     if not store.parent.is_dir():
         raise UsageError(f"-o {store}: the directory {store.parent} does not exist")
-    before = read(store)
+    before, file = _load(store) or (None, None)
+    if before and file and before.alive and _forged(before, file):
+        raise Refused(
+            f"{job_file(store)}: may have been written by another user than the owner of PID {before.pid}; if this "
+            "process does not measure, remove the file"
+        )
     if (before is not None and before.alive) or lock.held(store):
         raise Refused(f"{store}: is already being measured; see: cbench status {store}")
     os.close(_open_log(store))
@@ -201,7 +211,7 @@ def _terminate(store: Path, job: DetachedJob, file: os.stat_result) -> None:
 def last_message(store: Path) -> str:
     """The last nonempty line of the job's log, "" if there is none."""
     try:
-        with open(os.open(log_file(store), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+        with open(log_file(store), "rb", opener=_no_link) as file:
             file.seek(max(0, os.fstat(file.fileno()).st_size - 4096))
             lines = [line for line in file.read().decode(errors="replace").splitlines() if line.strip()]
     except OSError:

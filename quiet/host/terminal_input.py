@@ -18,8 +18,7 @@ if TYPE_CHECKING:
 
 _TIOCSTI, _TIOCLINUX = 0x5412, 0x541C
 _LEGACY = "/proc/sys/dev/tty/legacy_tiocsti"
-_STARTERS = ("sudo", "doas")  # they run as root, but read no commands from the terminal
-_CONSOLES = (4, 5)  # major numbers of virtual consoles and /dev/console (admin-guide/devices.txt)
+_STARTERS = (b"sudo", b"doas")  # they run as root, but read no commands from the terminal
 # machine: the number of seccomp(2), and for each AUDIT_ARCH_* the numbers of ioctl(2), including x32
 _CALLS = {
     "x86_64": (317, ((0xC000003E, (16, 514, 1 << 30 | 16, 1 << 30 | 514)), (0x40000003, (54,)))),
@@ -49,14 +48,20 @@ def protect() -> None:
 
 def _at_risk() -> bool:
     device = int(_read("/proc/self/stat").rpartition(b")")[2].split()[4])  # the controlling terminal, 0: none
-    majors = {os.major(device)} if device else set()
-    majors |= {os.major(os.fstat(fd).st_rdev) for fd in (0, 1, 2) if os.isatty(fd)}
+    terminals = {device} if device else set()
+    terminals |= {os.fstat(fd).st_rdev for fd in (0, 1, 2) if os.isatty(fd)}
     try:
         legacy = _read(_LEGACY).strip() != b"0"
     except OSError:
         legacy = True  # before Linux 6.2
-    open_to = majors if legacy else majors.intersection(_CONSOLES)  # the setting does not limit TIOCLINUX
-    return bool(open_to) and _root_reads()
+    # The setting does not limit TIOCLINUX, which only virtual consoles have.
+    return (bool(terminals) if legacy else any(map(_is_console, terminals))) and _root_reads()
+
+
+def _is_console(terminal: int) -> bool:
+    """Whether a device is a virtual console, /dev/tty or /dev/console (admin-guide/devices.txt)."""
+    major, minor = os.major(terminal), os.minor(terminal)
+    return (major == 4 and minor < 64) or (major == 5 and minor < 64)
 
 
 def _root_reads() -> bool:
@@ -74,13 +79,11 @@ def _root_reads() -> bool:
 def _parent(pid: int) -> tuple[int, bool]:
     """The parent of a process, and whether the parent runs as root and may read the terminal; (0, True): unknown."""
     try:
-        with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
-            parent = int(file.read().rpartition(")")[2].split()[1])
-        with open(f"/proc/{parent}/status", encoding="utf-8", errors="replace") as file:
-            lines = dict(line.split(":", 1) for line in file if ":" in line)
+        parent = int(_read(f"/proc/{pid}/stat").rpartition(b")")[2].split()[1])
+        lines = dict(line.split(b":", 1) for line in _read(f"/proc/{parent}/status").splitlines() if b":" in line)
     except OSError:
         return 0, True
-    return parent, lines["Uid"].split()[0] == "0" and lines["Name"].strip() not in _STARTERS
+    return parent, lines[b"Uid"].split()[0] == b"0" and lines[b"Name"].strip() not in _STARTERS
 
 
 def _read(path: str) -> bytes:

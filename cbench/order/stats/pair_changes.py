@@ -17,6 +17,8 @@ NEAR = 0.5
 """A difference (of logarithms, if they are compared) is near the estimate if it deviates from it by at most this share
 of the estimate.
 """
+EPSILON = 1e-15
+"""A decrease by more than 1 - EPSILON is rounded to a decrease to 0, which has no logarithm."""
 DIGITS = 6
 """Differences that agree in this many decimals are equal."""
 
@@ -41,10 +43,11 @@ def pair_changes(away: Values, ratio: bool, delta_pct: float) -> PairChanges | N
     """
     away = np.round(away, DIGITS)
     kinds = np.unique(away)
-    estimate = log1p(-delta_pct / 100) if ratio else -delta_pct / 100
+    share = -delta_pct / 100
+    estimate = log1p(max(share, -1 + EPSILON)) if ratio else share
     if 2 * kinds.size > away.size or (np.abs(kinds - estimate) <= NEAR * abs(estimate) + 10.0**-DIGITS).any():
         return None
-    share = np.expm1(np.minimum(away, 700.0)) if ratio else away
-    up, down = share[share > 0], -share[share < 0]
+    shares = np.expm1(np.minimum(away, 700.0)) if ratio else away
+    up, down = shares[shares > 0], -shares[shares < 0]
     ends = [(100 * float(each.min()), 100 * float(each.max())) if each.size else None for each in (up, down)]
-    return PairChanges(up.size, down.size, share.size - up.size - down.size, ends[0], ends[1])
+    return PairChanges(up.size, down.size, shares.size - up.size - down.size, ends[0], ends[1])

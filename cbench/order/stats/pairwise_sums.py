@@ -89,9 +89,9 @@ class PairwiseSums:
             if step >= GUESSES or not low < middle < high:
                 if guesses:
                     continue
-                middle = self._middle(below, upto)
-                fewer = self._upto(middle - self._rounding, "left")
-                count = self._upto(middle + self._rounding)
+                middle, rounding = self._middle(below, upto)
+                fewer = self._upto(middle - rounding, "left")
+                count = self._upto(middle + rounding)
                 if int(fewer.sum()) <= rank < int(count.sum()):
                     return np.array([middle]), rank
             else:
@@ -102,24 +102,23 @@ class PairwiseSums:
                 low, below = middle, count
         width = upto - below
         if int(width.sum()) > LISTED:  # the values inside are equal, except for rounding
-            return np.array([self._middle(below, upto)]), rank
+            return np.array([self._middle(below, upto)[0]]), rank
         first = int(below.sum())
         at = np.repeat(self.starts + below - (np.cumsum(width) - width), width) + np.arange(int(width.sum()))
         return np.repeat(self.rows, width) + self.columns[at], first
 
-    def _middle(self, below: NDArray[np.intp], upto: NDArray[np.intp]) -> float:
-        """A sum with at least a quarter of the sums inside on each side of it: the weighted median of rows' medians."""
+    def _middle(self, below: NDArray[np.intp], upto: NDArray[np.intp]) -> tuple[float, float]:
+        """A sum with at least a quarter of the sums inside on each side of it (the weighted median of rows' medians),
+        and how much a sum that is equal except for rounding may differ from it.
+        """
         width = upto - below
         some = np.flatnonzero(width > 0)
-        medians = self.rows[some] + self.columns[(self.starts + below)[some] + width[some] // 2]
-        order = np.argsort(medians)
+        terms = self.columns[(self.starts + below)[some] + width[some] // 2]
+        order = np.argsort(self.rows[some] + terms)
         weight = np.cumsum(width[some][order])
-        return float(medians[order[weight.searchsorted(weight[-1] / 2)]])
-
-    @property
-    def _rounding(self) -> float:
-        """The largest difference between sums that are equal except for rounding."""
-        return 4 * float(np.spacing(max(np.abs(self.rows).max(), np.abs(self.columns).max())))
+        at = order[weight.searchsorted(weight[-1] / 2)]
+        row, column = float(self.rows[some][at]), float(terms[at])
+        return row + column, 4 * float(np.spacing(max(abs(row), abs(column))))
 
     def guess(self, rank: int, side: int) -> float:
         """About the sum with this rank from the lower end (`side` -1) or from the upper end (1)."""

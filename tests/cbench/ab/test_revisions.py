@@ -127,3 +127,14 @@ def test_a_missing_git_is_reported_without_an_option(repository: Path, monkeypat
     monkeypatch.setenv("PATH", "/nowhere")
     with pytest.raises(UsageError, match=f"^{repository}: revisions need git: git is not installed$"):
         repository_of(str(repository))
+
+
+def test_the_users_name_for_remotes_does_not_matter(
+    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    git(repository, "remote", "add", "origin", "https://example.org/a.git")
+    for name, value in (("COUNT", "1"), ("KEY_0", "clone.defaultRemoteName"), ("VALUE_0", "upstream")):
+        monkeypatch.setenv(f"GIT_CONFIG_{name}", value)
+    commit = commit_of(str(repository), "HEAD")
+    where = checked_out(str(repository), commit, "true", "sub", tmp_path / "new", os.environ)
+    assert git(where, "config", "--get", "remote.origin.url").strip() == "https://example.org/a.git"

@@ -116,3 +116,22 @@ def test_no_description_follows_if_a_direct_predecessor_is_named_as_significant_
             found += 1
             assert all(each["test"] != "d" for each in made.get("described", ()))
     assert found
+
+
+def test_values_next_to_zero_have_a_change_too(tmp_path: Path) -> None:
+    path = write(
+        tmp_path / "s.csv",
+        [f"a,{'random' if run % 2 else 'fixed'},{run},0,{1e-17 if run % 2 else 100}" for run in range(60)],
+    )
+    made, code = analyze(path)
+    assert (code, made["tests"]["a"]["delta_pct_hl"]) == (1, pytest.approx(100))
+
+
+def test_runs_without_a_complete_pair_are_refused_with_the_reason(tmp_path: Path) -> None:
+    lines = [
+        f"a,{'random' if run % 2 else 'fixed'},{run},0,{run + 100 if (run < 8) != bool(run % 2) else ''}"
+        for run in range(16)
+    ]
+    write(tmp_path / "s.csv", lines)
+    done = CliRunner().invoke(app, ["order", "analyze", str(tmp_path / "s.csv")])
+    assert "no pair of neighboring runs has results in both orders; --unpaired compares all runs" in str(done.exception)

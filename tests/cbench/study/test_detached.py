@@ -148,3 +148,21 @@ def test_systemd_run_passes_dollar_signs_unchanged(tmp_path: Path, monkeypatch: 
     words = (tmp_path / "words").read_text().splitlines()
     assert words[words.index("--") + 1 :] == ["/python", "sh", "-c", "echo $$HOME $${A} $$$$"]
     assert "--setenv=SUDO_UID=1000" in words
+
+
+def test_a_measurement_is_not_started_beside_one_whose_job_others_may_write(
+    tmp_path: Path, other: subprocess.Popen[bytes]
+) -> None:
+    store = job_of(tmp_path, other)
+    detached.job_file(store).chmod(0o666)
+    with pytest.raises(Refused, match="if this process does not measure, remove the file"):
+        detached.start(store, ["run", "hash"])
+
+
+def test_a_job_file_that_is_a_directory_is_refused_and_leaves_no_file_open(tmp_path: Path) -> None:
+    detached.job_file(tmp_path / "s.db").mkdir()
+    before = len(os.listdir("/proc/self/fd"))
+    for _ in range(3):
+        with pytest.raises(QuietError, match="remove it"):
+            detached.read(tmp_path / "s.db")
+    assert len(os.listdir("/proc/self/fd")) == before
