@@ -60,8 +60,7 @@ def _at_risk() -> bool:
 
 def _is_console(terminal: int) -> bool:
     """Whether a device is a virtual console, /dev/tty or /dev/console (admin-guide/devices.txt)."""
-    major, minor = os.major(terminal), os.minor(terminal)
-    return (major == 4 and minor < 64) or (major == 5 and minor < 64)
+    return os.major(terminal) in (4, 5) and os.minor(terminal) < 64
 
 
 def _root_reads() -> bool:
